@@ -1,0 +1,1 @@
+"""The contracts: the only part of simfarm that engines and planners import."""

@@ -1,0 +1,114 @@
+"""The Engine contract: a game, its referee, and how its bots are loaded.
+
+How the four games that ship fit it (statements: each engine's README):
+
+===========  ================================================================================================
+uno          Four C bots and a C referee make one native program per ring. A block is one game (deal
+             ``fresh``) or one deal in every seating (deal ``shared``); 20 million blocks are normal, so
+             ``play`` moves packed records into Arrow columns and no Python runs per game. What a bot sees
+             of earlier games (``allPlayersScores``) is confined to a *segment* of consecutive blocks;
+             shards are cut at segment bounds, so any cut gives the same rows. One table: ``games``.
+blackjack    Bots are processes with memory that talk JSON over pipes for a whole match, so a match of
+             ``matchup.games`` games is one block; blocks of a matchup are repeats with other seeds.
+             Two to many seats. Tables: ``seats`` (one row per match and bot), by option ``games``.
+duel         Two JavaScript bots in realms that are costly to make, so a block is a fixed number of games
+             (``matchup.games``) of one pair. Tables: ``games``, ``sets``, by option ``rounds``.
+             Rule options vary between matchups of a sweep.
+poker_run    A puzzle for one player: a matchup has one bot, and a block *is* a puzzle seed, so
+             ``matchup.start`` need not be 0. Tables: ``runs`` and ``rounds``.
+===========  ================================================================================================
+
+What follows from the four together: a matchup carries the number of games in a block, its seatings and its
+rules; an engine may ask for segments; an engine has several tables, some optional; ``play`` takes a shard and
+gives Arrow tables and nothing else. Where a bot fails, the rows say so (:class:`~simfarm.core.model.Fault`).
+
+One parameter through the contract, a run's seed: the config's ``seed`` -> the planner derives each matchup's
+``seed`` from it -> a :class:`~simfarm.core.model.Shard` carries the matchup unchanged -> the engine derives
+``derive(matchup.seed, block)`` for each block. No one else touches it.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, ClassVar
+
+import polars as pl
+import pyarrow as pa
+
+from simfarm.core.model import Bot, BotSpec, Fault, Matchup, Rules, Score, Shard, Table
+
+
+class Engine(ABC):
+    """A game. Instances hold no state that changes a result; any number may exist in any process."""
+
+    name: ClassVar[str]
+    """The name in configs, rows and on the command line."""
+    version: ClassVar[int]
+    """Version of the rules as played; it rises only when results change, and old cells then no longer count."""
+    rules: ClassVar[type[Rules]]
+    """The rule options with their defaults: the official game."""
+    tables: ClassVar[tuple[Table, ...]]
+    """What the engine writes."""
+    score: ClassVar[Score]
+    """The metric by which bots are compared."""
+    fault: ClassVar[Fault]
+    """Where rows name a bot that did wrong."""
+    default_planner: ClassVar[str]
+    """The planner that ``simfarm play`` uses."""
+    bots: ClassVar[Path]
+    """Folder with the bundled bots."""
+
+    @abstractmethod
+    def bundled(self) -> Mapping[str, BotSpec]:
+        """The bundled bots by name: they can be named in a config or a command without a file."""
+
+    @abstractmethod
+    def load(self, spec: BotSpec) -> Bot:
+        """Read a bot's files and check what can be checked without building it.
+
+        Raises:
+            BotError: the file is missing or cannot be a bot of this game.
+        """
+
+    @abstractmethod
+    def check(self, matchup: Matchup) -> None:
+        """Make sure a matchup can be played here: seats, rules, and whatever has to be built.
+
+        Called before a run starts, so that mistakes show before anything is written.
+
+        Raises:
+            BotError: a bot cannot be built or breaks the interface.
+            ConfigError: the matchup does not fit the game.
+            ToolError: this machine lacks a tool.
+        """
+
+    def segment(self, matchup: Matchup) -> int:
+        """Blocks that must be played from their first one on: shards start and end at multiples of it
+        (counted from block 0; the last shard ends where the matchup does)."""
+        return 1
+
+    @abstractmethod
+    def play(self, shard: Shard) -> dict[str, pa.Table]:
+        """Play a shard: for each wanted table its rows in block order, ``block`` (uint32) first, then the
+        declared columns. The result is a function of the shard's cell, columns that record time apart.
+
+        Raises:
+            BotError: as :meth:`check`. Any other exception is the machine's fault; the shard is tried again.
+        """
+
+    @abstractmethod
+    def replay(self, matchup: Matchup, block: int) -> Iterator[str]:
+        """Play one block again and yield its moves as lines for people."""
+
+    @abstractmethod
+    def summarize(
+        self, matchup: Matchup, tables: Mapping[str, pl.DataFrame], seconds: float
+    ) -> dict[str, Any]:
+        """What ``simfarm play`` shows: JSON-ready values with at least ``games`` and ``bots`` (a list of
+        objects with ``name``), computed from rows.
+
+        Args:
+            matchup: what was played.
+            tables: all rows of the matchup, by table.
+            seconds: wall time of playing.
+        """

@@ -1,0 +1,184 @@
+"""Native code: find a C compiler, compile with limits, keep what was built under the hash of what went in.
+
+A cache key covers the sources, the flags, the compiler's own version line and the target: two machines with
+unlike compilers that share a cache never mix their programs.
+"""
+
+import hashlib
+import importlib.util
+import os
+import resource
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from simfarm.core.errors import ToolError
+from simfarm.core.model import canonical_json
+
+COMPILE_SECONDS = 60
+"""Wall time that one call of the compiler may take."""
+COMPILE_BYTES = 4 << 30
+"""Address space that one call of the compiler may take."""
+
+
+class CompileError(Exception):
+    """The compiler refused the source, or hit a limit. ``str()`` is its message, shortened."""
+
+
+@dataclass(frozen=True, slots=True)
+class Compiler:
+    """A C compiler that was found."""
+
+    command: tuple[str, ...]
+    """How to call it, for example ``("gcc",)`` or ``(python, "-m", "ziglang", "cc")``."""
+    version: str
+    """The first line of what it says about itself."""
+
+
+def cache_folder() -> Path:
+    """Where built programs are kept: ``$SIMFARM_CACHE``, else ``simfarm`` in the user's cache folder."""
+    if folder := os.environ.get("SIMFARM_CACHE"):
+        return Path(folder)
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "simfarm"
+
+
+def find_compiler() -> Compiler:
+    """The C compiler: ``$CC``, else gcc, cc or clang on the path, else the one in the package ziglang.
+
+    Raises:
+        ToolError: there is none; the message says what to install.
+    """
+    return _find_compiler(os.environ.get("CC"), os.environ.get("PATH"))
+
+
+@cache
+def _find_compiler(cc: str | None, path: str | None) -> Compiler:
+    candidates = [tuple(cc.split())] if cc else [("gcc",), ("cc",), ("clang",)]
+    for command in candidates:
+        if shutil.which(command[0], path=path):
+            return Compiler(command, _version(command))
+    if cc:
+        raise ToolError(f"the C compiler that CC names was not found: {cc!r}")
+    if importlib.util.find_spec("ziglang") is not None:
+        command = (sys.executable, "-m", "ziglang", "cc")
+        return Compiler(command, _version(command))
+    raise ToolError(
+        "no C compiler found: install gcc or clang (Debian: apt-get install gcc libc6-dev), "
+        "or the one that pip brings: pip install 'simfarm[cc]'"
+    )
+
+
+def _version(command: tuple[str, ...]) -> str:
+    done = subprocess.run([*command, "--version"], capture_output=True, text=True, check=False, timeout=60)
+    if done.returncode != 0 or not done.stdout:
+        raise ToolError(f"the C compiler {' '.join(command)} does not answer --version: {done.stderr.strip()[:200]}")
+    return done.stdout.splitlines()[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """One file to compile, with the flags for it."""
+
+    name: str
+    """File name within the build folder, as compiler messages show it."""
+    flags: tuple[str, ...]
+
+
+def build(
+    sources: Mapping[str, bytes],
+    units: Sequence[Unit],
+    link_flags: Sequence[str] = (),
+    output: str = "program",
+) -> Path:
+    """Compile and link a program (or, with ``-shared`` among the link flags, a library), once per content.
+
+    Args:
+        sources: every file that goes in, headers included, by name within the build folder.
+        units: the files to compile. Include paths: the build folder only.
+        link_flags: flags for the last step.
+        output: file name of the result.
+
+    Returns:
+        Path of the result in the cache; it is complete, whoever else builds the same at the same time.
+
+    Raises:
+        CompileError: the compiler refused.
+        ToolError: there is no compiler, or the cache folder cannot be written.
+    """
+    compiler = find_compiler()
+    recipe = {
+        "compiler": [*compiler.command, compiler.version],
+        "sources": {name: hashlib.sha256(data).hexdigest() for name, data in sources.items()},
+        "units": [[unit.name, unit.flags] for unit in units],
+        "link": list(link_flags),
+        "machine": os.uname().machine,
+    }
+    folder = cache_folder() / "native" / hashlib.sha256(canonical_json(recipe)).hexdigest()[:32]
+    result = folder / output
+    if result.exists():
+        return result
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix="build-", dir=folder) as build_folder:
+            built = _compile(compiler, Path(build_folder), sources, units, link_flags, output)
+            built.replace(result)
+    except OSError as error:
+        raise ToolError(f"cannot build in the cache folder {folder}: {error.strerror}") from error
+    return result
+
+
+def _compile(
+    compiler: Compiler,
+    folder: Path,
+    sources: Mapping[str, bytes],
+    units: Sequence[Unit],
+    link_flags: Sequence[str],
+    output: str,
+) -> Path:
+    for name, data in sources.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+    objects = []
+    for index, unit in enumerate(units):
+        objects.append(f"{index}.o")
+        call_compiler(compiler, [*unit.flags, "-I.", "-c", unit.name, "-o", objects[-1]], folder)
+    call_compiler(compiler, [*objects, *link_flags, "-o", output], folder)
+    return folder / output
+
+
+def call_compiler(compiler: Compiler, arguments: Sequence[str], folder: Path) -> None:
+    """Run the compiler in ``folder`` within limits of time, memory and file size.
+
+    Raises:
+        CompileError: it failed; the message holds the first errors.
+    """
+    environment = {**os.environ, "LC_ALL": "C", "TMPDIR": str(folder)}
+    try:
+        done = subprocess.run(
+            [*compiler.command, *arguments],
+            cwd=folder,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=COMPILE_SECONDS,
+            preexec_fn=_limit_compiler,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise CompileError(f"the compiler did not finish within {COMPILE_SECONDS} s") from None
+    if done.returncode != 0:
+        lines = done.stderr.decode(errors="replace").strip().splitlines()
+        errors = [line for line in lines if "error" in line or "undefined" in line] or lines
+        raise CompileError("\n".join(errors[:5]) or f"the compiler ended with code {done.returncode}")
+
+
+def _limit_compiler() -> None:
+    resource.setrlimit(resource.RLIMIT_AS, (COMPILE_BYTES, COMPILE_BYTES))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (64 << 20, 64 << 20))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
