@@ -25,7 +25,7 @@ def arrow_schema(table: Table, engine: str, version: int) -> pa.Schema:
         version: the engine's rules version.
     """
     fields = [pa.field(column.name, column.type) for column in (*COMMON, *table)]
-    metadata = {
+    metadata: dict[str | bytes, str | bytes] = {
         "simfarm.schema": str(SCHEMA_VERSION),
         "simfarm.engine": engine,
         "simfarm.engine_version": str(version),
@@ -45,8 +45,8 @@ def complete(rows: pa.Table, schema: pa.Schema, matchup_key: str) -> pa.Table:
     Raises:
         ValueError: a column is missing, surplus or of a type that does not fit.
     """
-    key = pa.DictionaryArray.from_arrays(pa.repeat(pa.scalar(0, pa.int16()), rows.num_rows), pa.array([matchup_key]))
-    rows = rows.append_column("matchup", key)
+    zeros = pa.repeat(pa.scalar(0, pa.int16()), rows.num_rows)
+    rows = rows.append_column("matchup", pa.DictionaryArray.from_arrays(zeros, pa.array([matchup_key])))
     if sorted(rows.column_names) != sorted(schema.names):
-        raise ValueError(f"columns {sorted(rows.column_names)} do not match the schema's {sorted(schema.names)}")
+        raise ValueError(f"the engine's columns {rows.column_names} are not the schema's {schema.names}")
     return rows.select(schema.names).cast(schema)

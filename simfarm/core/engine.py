@@ -28,7 +28,7 @@ One parameter through the contract, a run's seed: the config's ``seed`` -> the p
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -54,13 +54,25 @@ class Engine(ABC):
     fault: ClassVar[Fault]
     """Where rows name a bot that did wrong."""
     default_planner: ClassVar[str]
-    """The planner that ``simfarm play`` uses."""
+    """The planner of a config that names none, and of ``simfarm play``."""
+    default_report: ClassVar[str]
+    """The report that a run of this game is usually read by: ``significance``, ``leaderboard``, ..."""
+    quick_games: ClassVar[int]
+    """Games that ``simfarm play`` plays unless told otherwise: a second's worth."""
+    commands: ClassVar[bool] = False
+    """Whether a bot may be a shell command instead of a file."""
     bots: ClassVar[Path]
     """Folder with the bundled bots."""
+    suffixes: ClassVar[tuple[str, ...]]
+    """Suffixes of files that are bots, for example ``(".c",)``."""
 
-    @abstractmethod
     def bundled(self) -> Mapping[str, BotSpec]:
         """The bundled bots by name: they can be named in a config or a command without a file."""
+        return {path.stem: BotSpec(path.stem, file=str(path)) for path in self.bot_files(self.bots)}
+
+    def bot_files(self, folder: Path) -> list[Path]:
+        """The files in a folder that are bots of this game, sorted by name."""
+        return sorted(path for path in folder.iterdir() if path.suffix in self.suffixes and path.is_file())
 
     @abstractmethod
     def load(self, spec: BotSpec) -> Bot:
@@ -100,15 +112,19 @@ class Engine(ABC):
     def replay(self, matchup: Matchup, block: int) -> Iterator[str]:
         """Play one block again and yield its moves as lines for people."""
 
+    def quick_plan(self, bots: int, games: int, seed: int) -> dict[str, Any]:
+        """The plan options by which ``simfarm play`` has that many bots play that many games."""
+        return {"games": games}
+
     @abstractmethod
     def summarize(
-        self, matchup: Matchup, tables: Mapping[str, pl.DataFrame], seconds: float
+        self, matchups: Sequence[Matchup], tables: Mapping[str, pl.DataFrame], seconds: float
     ) -> dict[str, Any]:
         """What ``simfarm play`` shows: JSON-ready values with at least ``games`` and ``bots`` (a list of
-        objects with ``name``), computed from rows.
+        flat objects with ``name``), computed from rows.
 
         Args:
-            matchup: what was played.
-            tables: all rows of the matchup, by table.
+            matchups: what was played.
+            tables: all rows, by table.
             seconds: wall time of playing.
         """

@@ -120,6 +120,8 @@ class BotSpec:
     """The source file's language, where the engine offers several; None lets the engine tell."""
     files: tuple[str, ...] = ()
     """Paths of further files that the bot reads; they travel with it."""
+    folder: str = "."
+    """Where relative names in a command are looked up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,5 +298,3 @@ class Fault:
     """Column with the name of the bot at fault, null where nobody is."""
     termination: str = "termination"
     """Column with the :class:`Termination`."""
-
-

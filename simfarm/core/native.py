@@ -76,7 +76,9 @@ def _find_compiler(cc: str | None, path: str | None) -> Compiler:
 def _version(command: tuple[str, ...]) -> str:
     done = subprocess.run([*command, "--version"], capture_output=True, text=True, check=False, timeout=60)
     if done.returncode != 0 or not done.stdout:
-        raise ToolError(f"the C compiler {' '.join(command)} does not answer --version: {done.stderr.strip()[:200]}")
+        raise ToolError(
+            f"the C compiler {' '.join(command)} does not answer --version: {done.stderr.strip()[:200]}"
+        )
     return done.stdout.splitlines()[0]
 
 

@@ -9,7 +9,7 @@ _GOLDEN = 0x9E3779B97F4A7C15
 
 
 def mix(value: int) -> int:
-    """The finaliser of splitmix64: a bijection on 64 bits in which every input bit reaches every output bit."""
+    """The finaliser of splitmix64: a bijection on 64 bits; every input bit reaches every output bit."""
     value &= _MASK
     value = ((value ^ (value >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
     value = ((value ^ (value >> 27)) * 0x94D049BB133111EB) & _MASK

@@ -1,0 +1,82 @@
+/* The parts of trace.h that look at a whole game. */
+#ifndef UNO_AUDIT_H
+#define UNO_AUDIT_H
+
+#include "guard.h"
+
+#ifdef UNO_TRACE
+
+static void trace_turn(void)
+{
+    const GameState *state = own[now.seat];
+    fprintf(trace_file, "%3d  seat %d %s [", now.turn, now.seat, now.players[now.seat]->name);
+    for (int place = 0; place < state->yourNumberOfCards; place++)
+        trace_card(place ? ", " : "", state->yourCards[place]);
+    trace_card("] on ", now.top);
+    if (now.top.type >= WILD)
+        fprintf(trace_file, " (%s)", colour_name(now.colour));
+    fprintf(trace_file, " ");
+}
+
+#endif
+
+#ifdef UNO_CHECK
+
+static void hold(int holds, const char *what)
+{
+    if (holds)
+        return;
+    fprintf(stderr, "check failed before turn %d: %s\n", now.turn, what);
+    fflush(stderr);
+    leave_program(3);
+}
+
+static void check_slots(const Card *cards, int used, int *count, int *points)
+{
+    static const Card empty;
+    hold(used >= 0 && used <= MAX_CARDS, "a number of cards");
+    for (int place = 0; place < MAX_CARDS; place++) {
+        if (place >= used) {
+            hold(memcmp(&cards[place], &empty, sizeof empty) == 0, "a slot without a card is zero");
+            continue;
+        }
+        int kind = kind_of_card(&cards[place]);
+        hold(kind >= 0 && kind < KINDS && memcmp(&cards[place], &card_of_kind[kind], sizeof(Card)) == 0, "a card");
+        count[kind]++;
+        *points += cards[place].value;
+    }
+}
+
+/* All 108 cards are somewhere, and what the seats are shown agrees with it and among itself. */
+static void check_table(void)
+{
+    int count[KINDS] = {0}, points = 0;
+    for (int place = 0; place < MAX_CARDS; place++)
+        count[full_deck[place]]--;
+    for (int place = 0; place < now.left; place++) {
+        count[now.deck[place]]++;
+        points += card_of_kind[now.deck[place]].value;
+    }
+    check_slots(common->discardPile, common->numberOfDiscards, count, &points);
+    for (int seat = 0; seat < SEATS; seat++) {
+        const GameState *state = shown[seat];
+        check_slots(state->yourCards, state->yourNumberOfCards, count, &points);
+        hold(state->yourPosition == seat && state->numberOfPlayers == SEATS, "position");
+        hold(state->directionOfPlay == (now.step == 1 ? RIGHT : LEFT), "direction");
+        hold(state->allPlayersScores[seat] == now.players[seat]->score, "scores");
+        for (int other = 0; other < SEATS; other++)
+            hold(state->allPlayersCardsLeft[other] == shown[other]->yourNumberOfCards, "card counts");
+        hold(state->numberOfDiscards == common->numberOfDiscards, "discards");
+        const Card *top = &state->discardPile[state->numberOfDiscards - 1];
+        hold(memcmp(top, &now.top, sizeof *top) == 0, "top card");
+        hold(now.colour == (top->type < WILD ? top->colour : state->lastColourCalled), "colour asked for");
+        hold(top->type >= WILD || now.colour != NONE, "called colour");
+    }
+    for (int kind = 0; kind < KINDS; kind++)
+        hold(count[kind] == 0, "every card is there once");
+    hold(points == 1240, "the cards are worth 1240 points");
+}
+
+#endif
+
+#endif

@@ -1,0 +1,270 @@
+/* One game by the rules (README, section Playing). The position of the game is in `now` and in the views, never
+ * in local variables across a call to a bot, so that a game can be taken up again after a jump out of one. */
+#ifndef UNO_GAME_H
+#define UNO_GAME_H
+
+#include "cards.h"
+#include "seeds.h"
+#include "trace.h"
+#include "views.h"
+
+#define likely(condition) __builtin_expect(!!(condition), 1)
+#define unlikely(condition) __builtin_expect(!!(condition), 0)
+
+/* How a game ends, in the order of TERMINATIONS in records.py; then what is not an end. */
+enum { COMPLETED, LENGTH_LIMIT, FORFEITED, TIMEOUT, EXITED, CRASHED, CALL_AGAIN };
+
+struct player {
+    int (*play)(GameState *);
+    const char *name;
+    int writes; /* has written to its state: it gets private copies */
+    int score;  /* points in this segment */
+};
+
+static struct {
+    struct player *players[SEATS];
+    uint64_t game; /* counts games, silent ones too */
+    uint64_t seed; /* of the game */
+    uint64_t stream;
+    int turn; /* from 1 up; 0 between games */
+    int seat; /* whose turn it is */
+    int step; /* to the next seat: 1 right, 3 left */
+    Card top;
+    int colour; /* that a card must have to match */
+    int left;   /* cards in the deck */
+    int reshuffles;
+    int points;
+    int first_seat, first_right; /* who began, and whether to the right */
+    int penalties[SEATS];
+    uint8_t deck[MAX_CARDS];
+} now;
+
+static int max_turns;
+
+/* The k-th draw takes one of the cards that are left, each as likely as any other: as good as a full shuffle,
+ * at the cost of the cards that are needed. Who draws makes no difference. */
+static inline Card draw_from_deck(void)
+{
+    uint32_t place = seeds_below(&now.stream, (uint32_t)now.left);
+    uint8_t kind = now.deck[place];
+    now.deck[place] = now.deck[--now.left];
+    return card_of_kind[kind];
+}
+
+/* All discards but the top one become the deck; returns the number of cards it then has. */
+static __attribute__((noinline)) int reshuffle(void)
+{
+    int below = common->numberOfDiscards - 1;
+    if (below == 0)
+        return 0;
+    for (int place = 0; place < below; place++)
+        now.deck[place] = (uint8_t)kind_of_card(&common->discardPile[place]);
+    common->discardPile[0] = common->discardPile[below];
+    memset(&common->discardPile[1], 0, (size_t)below * sizeof(Card));
+    common->numberOfDiscards = 1;
+    now.left = below;
+    now.reshuffles++;
+    TRACE("    the deck is empty: %d discards are shuffled into a new one\n", below);
+    return below;
+}
+
+static inline void draw_cards(int seat, int count)
+{
+    GameState *state = own[seat];
+    TRACE("    %s draws", now.players[seat]->name);
+    for (; count > 0; count--) {
+        if (unlikely(now.left == 0) && !reshuffle())
+            break;
+        Card card = draw_from_deck();
+        state->yourCards[state->yourNumberOfCards++] = card;
+        TRACE_CARD(" ", card);
+    }
+    common->allPlayersCardsLeft[seat] = state->yourNumberOfCards;
+    TRACE("\n");
+}
+
+/* Deals; the first card's effect is not applied, wilds that are turned up before it stay in the pile. */
+static void deal(uint64_t seed)
+{
+    now.game++;
+    now.seed = seed;
+    now.stream = seed;
+    now.step = seeds_below(&now.stream, 2) ? 1 : 3;
+    now.seat = (int)seeds_below(&now.stream, SEATS);
+    now.first_seat = now.seat;
+    now.first_right = now.step == 1;
+    now.reshuffles = 0;
+    now.points = 0;
+    memset(now.penalties, 0, sizeof now.penalties);
+    memcpy(now.deck, full_deck, sizeof full_deck);
+    now.left = MAX_CARDS;
+    clear_views();
+    for (int seat = 0; seat < SEATS; seat++) {
+        for (int place = 0; place < 7; place++)
+            own[seat]->yourCards[place] = draw_from_deck();
+        own[seat]->yourNumberOfCards = 7;
+        own[seat]->directionOfPlay = now.step == 1 ? RIGHT : LEFT;
+        common->allPlayersCardsLeft[seat] = 7;
+        common->allPlayersScores[seat] = now.players[seat]->score;
+    }
+    TRACE("seat %d begins, direction %s; first card:", now.seat, now.step == 1 ? "right" : "left");
+    do {
+        now.top = draw_from_deck();
+        common->discardPile[common->numberOfDiscards++] = now.top;
+        TRACE_CARD(" ", now.top);
+    } while (now.top.type >= WILD);
+    TRACE("\n");
+    now.colour = now.top.colour;
+}
+
+static inline int ask_bot(void)
+{
+    struct player *player = now.players[now.seat];
+    GameState *state = unlikely(player->writes) ? private_copy(now.seat) : (GameState *)shown[now.seat];
+    /* `now` is complete in memory here and read anew afterwards: the call may end in a jump */
+    __asm__ volatile("" ::: "memory");
+    int answer = player->play(state);
+    __asm__ volatile("" ::: "memory");
+    return answer;
+}
+
+static inline int has_playable(const GameState *state)
+{
+    Card top = now.top;
+    int colour = now.colour, count = state->yourNumberOfCards, found = 0;
+    for (int place = 0; place < count; place++) {
+        Card card = state->yourCards[place];
+        found |= (card.type >= WILD) | matches(card, top, colour);
+    }
+    return found;
+}
+
+static __attribute__((noinline)) void penalise(int seat, int answer, const char *why)
+{
+    (void)answer, (void)why;
+    TRACE("answers %d: penalty, %s\n", answer, why);
+    now.penalties[seat]++;
+    draw_cards(seat, 2);
+}
+
+static __attribute__((noinline)) void score_win(int winner)
+{
+    for (int seat = 0; seat < SEATS; seat++)
+        for (int place = 0; place < own[seat]->yourNumberOfCards; place++)
+            now.points += own[seat]->yourCards[place].value;
+    TRACE("%s wins with %d points\n", now.players[winner]->name, now.points);
+    (void)winner;
+}
+
+static inline void pass_turn(void)
+{
+    now.seat = (now.seat + now.step) % SEATS;
+}
+
+/* The card at `index` is played, and its effect takes place; returns whether that wins the game. The turn is
+ * passed on to the seat whose turn ends with this one. */
+static inline int play_card(int seat, int index, Card card)
+{
+    GameState *state = own[seat];
+    int count = state->yourNumberOfCards;
+    take_card(state->yourCards, index, count);
+    state->yourNumberOfCards = count - 1;
+    common->allPlayersCardsLeft[seat] = count - 1;
+    common->discardPile[common->numberOfDiscards++] = card;
+    now.top = card;
+    if (unlikely(count == 1)) {
+        score_win(seat);
+        return 1;
+    }
+    if (card.type == NUMBER)
+        return 0;
+    switch (card.type) {
+    case SKIP:
+        pass_turn();
+        TRACE("    %s misses a turn\n", now.players[now.seat]->name);
+        break;
+    case REVERSE:
+        now.step = SEATS - now.step;
+        for (int other = 0; other < SEATS; other++)
+            own[other]->directionOfPlay = now.step == 1 ? RIGHT : LEFT;
+        TRACE("    direction is now %s\n", now.step == 1 ? "right" : "left");
+        break;
+    case DRAW_TWO:
+        pass_turn();
+        draw_cards(now.seat, 2);
+        break;
+    case WILD_D4:
+        pass_turn();
+        draw_cards(now.seat, 4);
+        break;
+    }
+    return 0;
+}
+
+/* What an answer leads to; returns whether the game is won. */
+static inline int resolve(int seat, int answer)
+{
+    const GameState *state = own[seat];
+    unsigned int count = (unsigned int)state->yourNumberOfCards;
+    if (likely((unsigned int)answer < count)) {
+        Card card = state->yourCards[answer];
+        if (likely(card.type < WILD && matches(card, now.top, now.colour))) {
+            TRACE("plays");
+            TRACE_CARD(" ", card);
+            TRACE("\n");
+            now.colour = card.colour;
+            return play_card(seat, answer, card);
+        }
+        penalise(seat, answer, card.type < WILD ? "the card does not match" : "a wild needs a colour");
+        return 0;
+    }
+    if (answer == -1) {
+        if (unlikely(has_playable(state))) {
+            penalise(seat, answer, "a card can be played");
+        } else {
+            TRACE("cannot play\n");
+            draw_cards(seat, 1);
+        }
+        return 0;
+    }
+    if ((unsigned int)answer - RED < NONE - RED) {
+        int colour = answer / RED * RED;
+        unsigned int index = (unsigned int)(answer - colour);
+        if (index < count && state->yourCards[index].type >= WILD) {
+            Card card = state->yourCards[index];
+            TRACE("plays");
+            TRACE_CARD(" ", card);
+            TRACE(" and calls %s\n", colour_name(colour));
+            now.colour = colour;
+            for (int other = 0; other < SEATS; other++)
+                own[other]->lastColourCalled = colour;
+            common->allPlayersColoursCalled[seat] = colour;
+            return play_card(seat, (int)index, card);
+        }
+        penalise(seat, answer, index < count ? "a colour with a card that is not wild" : "no such card");
+        return 0;
+    }
+    penalise(seat, answer, "no such card");
+    return 0;
+}
+
+/* Plays on from the turn in `now` to the end of the game; returns COMPLETED with `now.seat` the winner, or
+ * LENGTH_LIMIT. */
+static int play_turns(void)
+{
+    for (;;) {
+        CHECK_TABLE();
+        TRACE_TURN();
+        int seat = now.seat;
+        if (resolve(seat, ask_bot()))
+            return COMPLETED;
+        pass_turn();
+        if (unlikely(now.turn == max_turns)) {
+            TRACE("nobody wins within %d turns\n", max_turns);
+            return LENGTH_LIMIT;
+        }
+        now.turn++;
+    }
+}
+
+#endif

@@ -1,0 +1,90 @@
+"""``simfarm query``, ``replay`` and ``schema``: look at what is there."""
+
+import json
+import sys
+from enum import StrEnum
+from typing import Annotated
+
+import polars as pl
+import typer
+
+from simfarm import query as queries
+from simfarm import registry
+from simfarm.cli.options import RunPath, open_run
+from simfarm.config import json_schema
+from simfarm.core.errors import ConfigError
+from simfarm.schema import COMMON
+
+
+class RowFormat(StrEnum):
+    """How rows are written."""
+
+    TABLE = "table"
+    CSV = "csv"
+    JSON = "json"
+
+
+def query(
+    run: RunPath,
+    sql: Annotated[str, typer.Argument(help="One SQL statement over the run's tables.")],
+    format: Annotated[RowFormat, typer.Option("--format", "-f", help="How to write rows.")] = RowFormat.TABLE,
+) -> None:
+    """Ask a run's rows in SQL: its engine's tables, and `matchups`, which explains their keys.
+
+    Example: simfarm query RUN "select winner_bot, count(*) n from games group by 1 order by n desc"
+    """
+    answer = queries.sql(open_run(run), sql)
+    if format is RowFormat.CSV:
+        sys.stdout.write(answer.write_csv())
+    elif format is RowFormat.JSON:
+        print(answer.write_json())
+    else:
+        with pl.Config(
+            tbl_rows=200,
+            tbl_cols=-1,
+            tbl_hide_dataframe_shape=True,
+            tbl_hide_column_data_types=True,
+            thousands_separator=",",
+            fmt_str_lengths=60,
+        ):
+            print(answer)
+
+
+def replay(
+    run: RunPath,
+    block: Annotated[int, typer.Option("--block", "-b", help="Index of the block.")],
+    matchup: Annotated[
+        str | None, typer.Option("--matchup", "-m", help="Key of the matchup, or the start of one.")
+    ] = None,
+) -> None:
+    """Play one block of a run again and show every move.
+
+    It is played with the bots as they were when the run was made, and comes out as it did.
+    """
+    opened = open_run(run)
+    found = {key: value for key, value in opened.matchups().items() if key.startswith(matchup or "")}
+    if len(found) != 1:
+        choices = ", ".join(
+            f"{key} ({' '.join(bot.name for bot in value.bots)})" for key, value in list(found.items())[:8]
+        )
+        problem = f"{len(found)} matchups fit" if found else f"no matchup starts with {matchup!r}"
+        raise ConfigError(f"replay: {problem}; name one with --matchup: {choices}")
+    chosen = next(iter(found.values()))
+    if not chosen.start <= block < chosen.stop:
+        raise ConfigError(f"replay: --block {block}: blocks run from {chosen.start} to {chosen.stop - 1}")
+    for line in opened.engine.replay(chosen, block):
+        print(line)
+
+
+def schema(
+    tables: Annotated[bool, typer.Option("--tables", help="The columns of every engine's rows instead.")] = False,
+) -> None:
+    """Print the JSON schema of config files (for editors), or what the columns of rows mean."""
+    if not tables:
+        print(json.dumps(json_schema(), indent=2))
+        return
+    for name in registry.engine_names():
+        for table in registry.engine(name).tables:
+            print(f"{name}.{table.name}: {table.doc}")
+            for column in (*COMMON, *table):
+                print(f"  {column.name:<20} {column.type!s:<45} {column.doc}")

@@ -1,0 +1,47 @@
+"""The ``simfarm`` command: its sub-commands, and what becomes of errors.
+
+Exit codes: 0 done, 1 a check found something, 2 a mistake that the user can mend (one line on stderr), 130 ended
+by Ctrl-C with everything committed kept. Any other error is a defect and keeps its traceback.
+"""
+
+import sys
+
+import click
+import typer
+
+from simfarm.cli import inspect, play, report, run
+from simfarm.core.errors import SimfarmError
+
+app = typer.Typer(
+    help="Play very many bot-against-bot matches, keep every game as a row, and get verdicts that hold up.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command("run")(run.run)
+app.command("plan")(run.plan)
+app.command("play")(play.play)
+app.command("query")(inspect.query)
+app.command("replay")(inspect.replay)
+app.command("schema")(inspect.schema)
+app.add_typer(report.app, name="report")
+
+
+def main() -> None:
+    """Entry point of the console script."""
+    try:
+        code = app(standalone_mode=False)
+    except SimfarmError as error:
+        print(f"simfarm: {error}", file=sys.stderr)
+        code = 2
+    except click.ClickException as error:
+        error.show()
+        code = error.exit_code
+    except (KeyboardInterrupt, click.Abort):
+        code = 130
+    except BrokenPipeError:
+        # The reader of our output (head, a pager) has left. Keep the interpreter from complaining at exit.
+        sys.stderr.close()
+        code = 0
+    sys.exit(code)

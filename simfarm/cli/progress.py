@@ -1,0 +1,84 @@
+"""The progress of a run on a terminal: games, speed, time left and the running margin with its sigma."""
+
+import time
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+from simfarm import run as runs
+from simfarm.stats.margin import Moments
+from simfarm.store import Run
+
+PLAIN_SECONDS = 10.0
+"""Without a terminal a line of progress is printed this often."""
+
+
+class ProgressLine:
+    """Shows a run's progress on stderr; a context manager.
+
+    Args:
+        run: the run.
+        quiet: show nothing.
+    """
+
+    def __init__(self, run: Run, *, quiet: bool) -> None:
+        self._run = run
+        self._quiet = quiet
+        self._console = Console(stderr=True, highlight=False)
+        self._bar = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=None),
+            TaskProgressColumn(),
+            TextColumn("{task.fields[speed]}"),
+            TimeRemainingColumn(),
+            TextColumn("{task.fields[margin]}"),
+            console=self._console,
+        )
+        self._live = not quiet and self._console.is_terminal
+        self._task = self._bar.add_task(run.path.name, total=None, speed="", margin="")
+        self._moments: Moments | None = None
+        self._printed = time.monotonic()
+
+    def __enter__(self) -> "ProgressLine":
+        if self._live:
+            self._bar.start()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        if self._live:
+            self._bar.stop()
+
+    def update(self, progress: runs.Progress) -> None:
+        """Show a progress."""
+        if self._quiet:
+            return
+        margin = self._margin(progress)
+        speed = f"{progress.games_per_second:,.0f} games/s" if progress.played else ""
+        if self._live:
+            self._bar.update(
+                self._task, completed=progress.games, total=progress.total, speed=speed, margin=margin
+            )
+        elif progress.played and (
+            time.monotonic() - self._printed >= PLAIN_SECONDS or progress.games == progress.total
+        ):
+            self._printed = time.monotonic()
+            self._console.print(f"{progress.games:,} of {progress.total:,} games, {speed}, {margin}")
+
+    def _margin(self, progress: runs.Progress) -> str:
+        """The running margin of the strongest rival against the reference bot, from committed rows."""
+        run, score = self._run, self._run.engine.score
+        names = [bot.name for bot in run.config.bots]
+        reference = run.config.verdict.reference or names[0]
+        if len(names) < 2:
+            return ""
+        rows = run.lazy(score.table) if progress.receipt is None else run.scan(progress.receipt, score.table)
+        clustered = any(matchup.games > 1 for matchup in run.matchups().values())
+        moments = Moments.of(rows, score, names, clustered)
+        self._moments = moments if self._moments is None else self._moments + moments
+        rivals = {name: self._moments.margin(name, reference) for name in names if name != reference}
+        known = {name: margin for name, margin in rivals.items() if margin.value is not None}
+        if not known:
+            return ""
+        best = max(known, key=lambda name: known[name].value or 0.0)
+        value, sigma = known[best].value, known[best].sigma
+        return f"{best} {value:+.3f} pp" + (f" ± {sigma:.3f}" if sigma is not None else "")

@@ -1,0 +1,26 @@
+"""``simfarm report``: verdicts and tables, all of them queries over committed rows."""
+
+import typer
+from rich.console import Console
+
+from simfarm.cli.options import Format, FormatOption, RunPath, open_run
+from simfarm.report.render import Report
+from simfarm.report.significance import significance as significance_report
+
+app = typer.Typer(help="Verdicts and tables over a run's rows.", no_args_is_help=True)
+
+
+def show(report: Report, format: Format) -> None:
+    """Write a report to stdout."""
+    if format is Format.JSON:
+        print(report.json())
+    elif format is Format.MARKDOWN:
+        print(report.markdown())
+    else:
+        report.text(Console())
+
+
+@app.command()
+def significance(run: RunPath, format: FormatOption = Format.TEXT) -> None:
+    """Who is better than the reference bot, and how sure that is: shares, margins, sigma, verdicts."""
+    show(significance_report(open_run(run)), format)

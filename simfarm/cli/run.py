@@ -1,0 +1,102 @@
+"""``simfarm run`` and ``simfarm plan``."""
+
+import json
+import sys
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from simfarm import registry
+from simfarm import run as runs
+from simfarm.cli.options import (
+    ConfigPath,
+    ExecutorName,
+    Format,
+    FormatOption,
+    Out,
+    Workers,
+    make_executor,
+    out_folder,
+)
+from simfarm.cli.progress import ProgressLine
+from simfarm.config import load_config
+from simfarm.executors.local import LocalExecutor
+from simfarm.plan import estimate
+from simfarm.store import Run
+
+
+def run(
+    config: ConfigPath,
+    out: Out = None,
+    executor: Annotated[ExecutorName, typer.Option(help="Where shards are played.")] = ExecutorName.LOCAL,
+    ray_address: Annotated[
+        str | None, typer.Option(help="Join this Ray cluster ('auto': the one this machine belongs to).")
+    ] = None,
+    workers: Workers = None,
+    update: Annotated[
+        bool,
+        typer.Option("--update", help="Let a changed config take over its folder; play what is missing."),
+    ] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
+) -> None:
+    """Play a config: everything that its run folder does not hold yet.
+
+    Run the same command again to go on after Ctrl-C, a crash or a full disk. Rows land in
+    results/NAME/parts as Parquet; look at them with `simfarm query` and `simfarm report`.
+    """
+    parsed = load_config(config)
+    folder = out_folder(config, out)
+    runs.check(parsed)
+    target = Run.create(folder, parsed, update=update)
+    chosen = make_executor(executor, ray_address, workers)
+    try:
+        with ProgressLine(target, quiet=quiet) as line:
+            last = runs.play(target, chosen, line.update)
+    except KeyboardInterrupt:
+        print("simfarm: stopped; what is committed stays, the same command goes on from there", file=sys.stderr)
+        raise
+    if not quiet:
+        report = registry.engine(parsed.engine).default_report
+        Console(stderr=True, highlight=False, soft_wrap=True).print(
+            f"{last.games:,} games in {folder}"
+            + (f", {last.played:,} of them now at {last.games_per_second:,.0f} games/s" if last.played else "")
+            + f"\nnext: simfarm report {report} {folder}",
+            markup=False,
+        )
+
+
+def plan(
+    config: ConfigPath,
+    out: Out = None,
+    workers: Workers = None,
+    format: FormatOption = Format.TEXT,
+) -> None:
+    """Say what a config would play, without writing anything: matchups, games, what is done, time and rows.
+
+    The time comes from playing a second's worth of games and throwing them away.
+    """
+    parsed = load_config(config)
+    folder = out_folder(config, out)
+    runs.check(parsed)
+    present = (folder / "manifest.json").exists()
+    receipts = Run(folder).receipts({key for key, _ in parsed.planned()}) if present else []
+    count = LocalExecutor(workers).workers
+    found = estimate(parsed, receipts, count)
+    if format is Format.JSON:
+        print(json.dumps({"config": str(config), "folder": str(folder), "workers": count, **asdict(found)}))
+        return
+    minutes, seconds = divmod(round(found.seconds), 60)
+    rows = [
+        ("matchups", f"{found.matchups:,}"),
+        ("games", f"{found.games:,}"),
+        ("done", f"{found.games_done:,} games in {found.cells_done:,} cells of {folder}"),
+        ("shards to play", f"about {found.shards:,}"),
+        ("speed", f"about {found.games_per_second:,.0f} games/s on one core"),
+        ("time to go", f"about {minutes} min {seconds} s on {count} workers"),
+        ("rows", f"about {found.rows:,}, {found.bytes / 1e6:,.1f} MB"),
+    ]
+    markdown = format is Format.MARKDOWN
+    for name, value in rows:
+        print(f"- {name}: {value}" if markdown else f"{name:<15} {value}")

@@ -1,0 +1,157 @@
+"""The local executor: one process per core, each pinned to its own.
+
+The pool is ours because what matters here is what pools in the standard library do not do: a worker that dies
+takes only its own item with it, items are pulled one at a time, and each worker keeps one core, so that a referee
+and its bots share that core's caches.
+"""
+
+import multiprocessing
+import os
+import signal
+import traceback
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
+from typing import Any, Generic
+
+from simfarm.core.errors import ConfigError, ExecutorError, SimfarmError
+from simfarm.executors import ATTEMPTS, Item, Result
+
+_STOP_SECONDS = 5.0
+
+
+@dataclass(slots=True)
+class _Worker:
+    core: int
+    process: BaseProcess
+    pipe: Connection
+
+
+@dataclass(slots=True)
+class _Job(Generic[Item]):
+    item: Item
+    failures: int = 0
+
+
+class LocalExecutor:
+    """Processes on this machine.
+
+    Args:
+        workers: how many; None means one for each core that this process may use.
+
+    Raises:
+        ConfigError: fewer than one worker.
+    """
+
+    def __init__(self, workers: int | None = None) -> None:
+        self._cores = sorted(os.sched_getaffinity(0))
+        self._workers = len(self._cores) if workers is None else workers
+        if self._workers < 1:
+            raise ConfigError(f"workers = {workers}: at least 1 is needed")
+
+    @property
+    def workers(self) -> int:
+        """How many items are played at once."""
+        return self._workers
+
+    def map(self, function: Callable[[Item], Result], items: Iterator[Item]) -> Iterator[Result]:
+        """See :class:`simfarm.executors.Executor`."""
+        idle = [self._start(index, function) for index in range(self._workers)]
+        busy: dict[int, tuple[_Worker, _Job[Item]]] = {}
+        again: list[_Job[Item]] = []
+        exhausted = False
+        try:
+            while True:
+                while idle and not (exhausted and not again):
+                    if again:
+                        job = again.pop()
+                    else:
+                        try:
+                            job = _Job(next(items))
+                        except StopIteration:
+                            exhausted = True
+                            continue
+                    worker = idle.pop()
+                    busy[worker.pipe.fileno()] = (worker, job)
+                    _send(worker, job.item)
+                if not busy:
+                    return
+                for pipe in wait([worker.pipe for worker, _ in busy.values()]):
+                    assert isinstance(pipe, Connection)
+                    worker, job = busy.pop(pipe.fileno())
+                    try:
+                        kind, value = worker.pipe.recv()
+                    except (EOFError, ConnectionResetError):
+                        worker.process.join()
+                        worker.pipe.close()
+                        kind, value = "died", f"its worker died (exit code {worker.process.exitcode})"
+                        worker = self._start(worker.core, function)
+                    idle.append(worker)
+                    if kind == "result":
+                        yield value
+                    elif kind == "error":
+                        raise value
+                    else:
+                        job.failures += 1
+                        if job.failures == ATTEMPTS:
+                            raise ExecutorError(f"tried {ATTEMPTS} times and failed: {_name(job.item)}: {value}")
+                        again.append(job)
+        finally:
+            _stop([*idle, *(worker for worker, _ in busy.values())])
+
+    def _start(self, index: int, function: Callable[[Any], Any]) -> _Worker:
+        # spawn: a fork of a process that has threads (polars, Arrow) may deadlock
+        context = multiprocessing.get_context("spawn")
+        ours, theirs = context.Pipe()
+        core = self._cores[index % len(self._cores)]
+        process = context.Process(target=_work, args=(theirs, function, core), name=f"simfarm-worker-{index}")
+        process.start()
+        theirs.close()
+        return _Worker(index, process, ours)
+
+
+def _send(worker: _Worker, item: object) -> None:
+    try:
+        worker.pipe.send(item)
+    except (BrokenPipeError, ConnectionResetError):
+        # The worker is dead; its pipe reports end of file to wait(), which is where deaths are dealt with.
+        return
+
+
+def _work(pipe: Connection, function: Callable[[Any], Any], core: int) -> None:
+    # Ctrl-C goes to the whole process group: the driver alone decides what it means.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    os.sched_setaffinity(0, {core})
+    while True:
+        try:
+            item = pipe.recv()
+        except EOFError:
+            return
+        try:
+            answer = ("result", function(item))
+        except SimfarmError as error:
+            answer = ("error", error)
+        except Exception:  # noqa: BLE001 - the driver decides: again, or an ExecutorError with this text
+            answer = ("failed", traceback.format_exc())
+        try:
+            pipe.send(answer)
+        except BrokenPipeError:
+            return
+
+
+def _stop(workers: list[_Worker]) -> None:
+    for worker in workers:
+        worker.pipe.close()
+    for worker in workers:
+        worker.process.terminate()
+    for worker in workers:
+        worker.process.join(_STOP_SECONDS)
+        if worker.process.is_alive():
+            worker.process.kill()
+            worker.process.join()
+
+
+def _name(item: object) -> str:
+    key, start, stop = (getattr(item, name, None) for name in ("key", "start", "stop"))
+    return f"blocks {start} to {stop} of matchup {key}" if key else str(item)

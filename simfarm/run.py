@@ -1,0 +1,94 @@
+"""Carry a config out: plan, dispatch, commit, progress. Nothing flows back."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+from simfarm import registry
+from simfarm.config import RunConfig
+from simfarm.core.errors import ConfigError
+from simfarm.executors import Executor
+from simfarm.plan import Gap, Pace, cut, gaps
+from simfarm.store import Receipt, Run, write_part
+from simfarm.worker import Task, play_shard
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a run is, after a commit."""
+
+    receipt: Receipt | None
+    """The shard that was committed; None before the first."""
+    games: int
+    """Games committed, those of earlier sittings included."""
+    total: int
+    """Games planned."""
+    played: int
+    """Games committed in this sitting."""
+    seconds: float
+    """Wall time of this sitting."""
+
+    @property
+    def games_per_second(self) -> float:
+        """Speed of this sitting, over all workers."""
+        return self.played / self.seconds if self.seconds > 0 else 0.0
+
+
+def check(config: RunConfig) -> None:
+    """Make sure that every matchup of a config can be played on this machine, before anything is written.
+
+    Raises:
+        SimfarmError: one cannot.
+    """
+    engine = registry.engine(config.engine)
+    for key, matchup in config.planned():
+        if not 0 <= matchup.start < matchup.stop <= 2**32:
+            raise ConfigError(f"matchup {key}: blocks {matchup.start} to {matchup.stop} are out of range")
+        engine.check(matchup)
+
+
+def play(run: Run, executor: Executor, report: Callable[[Progress], None]) -> Progress:
+    """Play all that is missing of a run and commit it, shard by shard.
+
+    Args:
+        run: the run.
+        executor: where shards are played.
+        report: called once before the first shard and after every commit.
+
+    Returns:
+        The last progress.
+
+    Raises:
+        SimfarmError: something the user can mend; what was committed stays.
+        KeyboardInterrupt: likewise; the next call goes on from there.
+    """
+    started = time.monotonic()
+    games = {key: matchup.games for key, matchup in run.config.planned()}
+    with run.writer() as writer:
+        receipts = run.receipts()
+        missing = list(gaps(run.config, receipts))
+        done = sum((receipt.stop - receipt.start) * games[receipt.key] for receipt in receipts)
+        total = done + sum((gap.stop - gap.start) * gap.matchup.games for gap in missing)
+        progress = Progress(None, done, total, 0, 0.0)
+        report(progress)
+        if not missing:
+            return progress
+        pace = Pace(executor.workers, _blocks(missing))
+        results = executor.map(partial(play_shard, Task.of(run)), cut(run.engine, missing, pace))
+        for delivery in results:
+            receipt = delivery.receipt
+            for name, data in delivery.data.items():
+                write_part(run.path, receipt.parts[name], data)
+            writer.commit(receipt)
+            pace.note(receipt.stop - receipt.start, receipt.seconds)
+            count = (receipt.stop - receipt.start) * games[receipt.key]
+            progress = Progress(
+                receipt, progress.games + count, total, progress.played + count, time.monotonic() - started
+            )
+            report(progress)
+    return progress
+
+
+def _blocks(missing: list[Gap]) -> int:
+    return sum(gap.stop - gap.start for gap in missing)

@@ -1,0 +1,77 @@
+"""Play one shard: the function that every executor runs, wherever it runs.
+
+A worker asks the engine for the shard's rows, encodes them and puts them into the run folder if it sees that
+folder; if not, the encoded parts go home with the receipt and the driver puts them there. The receipt itself is
+always written by the driver.
+"""
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from simfarm import registry
+from simfarm.core.errors import StoreError
+from simfarm.core.model import Shard
+from simfarm.schema import arrow_schema, complete
+from simfarm.store import Part, Receipt, Run, encode, part_of, write_part
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What is the same for all shards of a run."""
+
+    engine: str
+    """Name of the engine."""
+    folder: str
+    """Path of the run folder on the driver's machine."""
+    identity: str
+    """The run's identity: a worker that finds it in that folder shares the disk."""
+
+    @classmethod
+    def of(cls, run: Run) -> "Task":
+        """The task of a run."""
+        return cls(run.engine.name, str(run.path.resolve()), run.identity)
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """What comes back from a worker."""
+
+    receipt: Receipt
+    data: Mapping[str, bytes]
+    """The parts' bytes by table, if the worker did not see the run folder; else empty."""
+
+
+def play_shard(task: Task, shard: Shard) -> Delivery:
+    """Play a shard and deliver its parts.
+
+    Raises:
+        SimfarmError: nothing that trying again would mend.
+        Exception: anything else is the machine's fault, and the shard may be tried again.
+    """
+    engine = registry.engine(task.engine)
+    started = time.monotonic()
+    tables = engine.play(shard)
+    seconds = time.monotonic() - started
+    parts: dict[str, Part] = {}
+    data: dict[str, bytes] = {}
+    for table in engine.tables:
+        if table.optional and table.name not in shard.matchup.record:
+            continue
+        rows = complete(tables[table.name], arrow_schema(table, engine.name, engine.version), shard.key)
+        data[table.name] = encode(rows)
+        parts[table.name] = part_of(shard, table.name, rows.num_rows, data[table.name])
+    receipt = Receipt(shard.key, shard.start, shard.stop, parts, seconds)
+    if _sees_run(task):
+        for name, part in parts.items():
+            write_part(Path(task.folder), part, data[name])
+        return Delivery(receipt, {})
+    return Delivery(receipt, data)
+
+
+def _sees_run(task: Task) -> bool:
+    try:
+        return Run.identity_at(Path(task.folder)) == task.identity
+    except StoreError:
+        return False

@@ -1,0 +1,125 @@
+"""A run from config to rows: the same rows whatever the executor, the shard size, the number of workers; resume."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from simfarm import plan
+from simfarm import run as runs
+from simfarm.core.errors import ConfigError, ExecutorError
+from simfarm.executors import Executor
+from simfarm.executors.local import LocalExecutor
+from simfarm.executors.ray import RayExecutor
+from simfarm.store import Run
+from tests.conftest import Coin
+
+
+def rows_of(run: Run) -> pl.DataFrame:
+    return Run(run.path).lazy("tosses").sort("matchup", "block").collect()
+
+
+def play(run: Run, executor: Executor) -> list[runs.Progress]:
+    seen: list[runs.Progress] = []
+    runs.play(run, executor, seen.append)
+    return seen
+
+
+def test_progress_counts_games(coin: Coin, tmp_path: Path) -> None:
+    seen = play(Run.create(tmp_path / "run", coin(games=1000)), LocalExecutor(2))
+    assert [seen[0].games, seen[0].total, seen[0].receipt] == [0, 1000, None]
+    assert [progress.games for progress in seen] == sorted(progress.games for progress in seen)
+    assert seen[-1].games == seen[-1].played == 1000
+    again = play(Run(tmp_path / "run"), LocalExecutor(2))
+    assert [(progress.games, progress.played) for progress in again] == [(1000, 0)]
+
+
+def test_workers_and_shard_sizes_change_no_row(
+    coin: Coin, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = coin(games=301, a="heads", b="tails", c="tails")
+    found = []
+    for index, (workers, seconds) in enumerate([(1, 4.0), (2, 4.0), (3, 1e-6)]):
+        monkeypatch.setattr(plan, "SHARD_SECONDS", seconds)
+        monkeypatch.setattr(plan, "LAST_SECONDS", seconds)
+        run = Run.create(tmp_path / str(index), config)
+        play(run, LocalExecutor(workers))
+        found.append((rows_of(run), len(run.receipts())))
+    assert found[0][0].height == 903
+    assert all(rows.equals(found[0][0]) for rows, _ in found)
+    assert found[2][1] > 2 * found[0][1], "the last run was cut much finer"
+
+
+@pytest.mark.slow
+def test_ray_gives_the_same_rows(coin: Coin, tmp_path: Path) -> None:
+    config = coin(games=301, a="heads", b="tails", c="tails")
+    local = Run.create(tmp_path / "local", config)
+    play(local, LocalExecutor(1))
+    ray = Run.create(tmp_path / "ray", config)
+    play(ray, RayExecutor())
+    assert rows_of(ray).equals(rows_of(local))
+
+
+def test_a_worker_that_dies_is_replaced_and_its_shard_played_again(coin: Coin, tmp_path: Path) -> None:
+    marker = tmp_path / "marker"
+    marker.touch()
+    config = coin(games=100, heads="heads", killer=f"kill {marker}")
+    run = Run.create(tmp_path / "run", config)
+    play(run, LocalExecutor(2))
+    assert not marker.exists()
+    assert rows_of(run)["block"].to_list() == list(range(100))
+
+
+def test_a_shard_that_always_fails_ends_the_run_with_its_name_and_reason(coin: Coin, tmp_path: Path) -> None:
+    run = Run.create(tmp_path / "run", coin(games=100, heads="heads", bad="broken"))
+    with pytest.raises(ExecutorError, match=r"tried 3 times.*blocks 0 to 4 of matchup(.|\n)*the coin rolled away"):
+        play(run, LocalExecutor(1))
+
+
+def test_workers_must_be_some() -> None:
+    with pytest.raises(ConfigError, match="workers = 0: at least 1 is needed"):
+        LocalExecutor(0)
+    with pytest.raises(ConfigError, match="workers = 0: at least 1 is needed"):
+        RayExecutor(workers=0)
+
+
+def cli(*arguments: str, cwd: Path) -> subprocess.Popen[str]:
+    command = [sys.executable, "-c", "from simfarm.cli.main import main; main()", *arguments]
+    return subprocess.Popen(
+        command, cwd=cwd, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
+    )
+
+
+def committed(folder: Path) -> int:
+    path = folder / "receipts.jsonl"
+    return path.read_bytes().count(b"\n") if path.exists() else 0
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
+def test_what_was_committed_stays_when_the_driver_ends(tmp_path: Path, how: signal.Signals) -> None:
+    (tmp_path / "heads.txt").write_text("heads")
+    (tmp_path / "slow.txt").write_text("slow 2")
+    config = 'engine = "coin"\n[plan]\ngames = 3000\n[[bots]]\nname = "heads"\nfile = "heads.txt"\n'
+    (tmp_path / "c.toml").write_text(config + '[[bots]]\nname = "slow"\nfile = "slow.txt"\n')
+    folder = tmp_path / "results" / "c"
+    first = cli("run", "c.toml", cwd=tmp_path)
+    deadline = time.monotonic() + 30
+    while committed(folder) < 3 and time.monotonic() < deadline:
+        time.sleep(0.02)
+    os.killpg(first.pid, how) if how == signal.SIGINT else first.kill()
+    _, error = first.communicate(timeout=20)
+    kept = Run(folder).receipts()
+    assert 3 <= len(kept) and sum(receipt.stop - receipt.start for receipt in kept) < 3000
+    if how == signal.SIGINT:
+        assert first.returncode == 130
+        assert "the same command goes on from there" in error
+    second = cli("run", "c.toml", cwd=tmp_path)
+    _, error = second.communicate(timeout=60)
+    assert second.returncode == 0, error
+    assert Run(folder).receipts()[: len(kept)] == kept, "what was committed is not played again"
+    assert rows_of(Run(folder))["block"].to_list() == list(range(3000))

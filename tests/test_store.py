@@ -1,0 +1,176 @@
+"""The run folder: what counts as committed, and what is refused."""
+
+import json
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from simfarm import run as runs
+from simfarm.core.errors import ConfigError, StoreError
+from simfarm.executors.local import LocalExecutor
+from simfarm.plan import gaps
+from simfarm.store import Run
+from tests.conftest import Coin
+
+
+def play(run: Run, workers: int = 1) -> runs.Progress:
+    return runs.play(run, LocalExecutor(workers), lambda progress: None)
+
+
+@pytest.fixture
+def played(coin: Coin, tmp_path: Path) -> Run:
+    run = Run.create(tmp_path / "run", coin(games=50))
+    play(run)
+    return Run(run.path)
+
+
+def parts(run: Run) -> list[Path]:
+    return sorted((run.path / "parts" / "tosses").iterdir())
+
+
+def test_a_run_can_be_read_when_its_sources_are_gone(played: Run, tmp_path: Path) -> None:
+    for path in tmp_path.glob("*.txt"):
+        path.unlink()
+    again = Run(played.path)
+    assert [bot.files[0].data for bot in again.config.bots] == [b"heads", b"tails"]
+    assert again.lazy("tosses").collect().height == 50
+
+
+def test_rows_carry_the_matchup_and_come_in_order_of_blocks(played: Run) -> None:
+    rows = played.lazy("tosses").sort("block").collect()
+    assert rows["block"].to_list() == list(range(50))
+    assert rows["matchup"].unique().to_list() == list(played.matchups())
+
+
+def test_a_part_without_a_receipt_does_not_count(played: Run) -> None:
+    (played.path / "receipts.jsonl").write_bytes(b"")
+    assert Run(played.path).lazy("tosses").collect().height == 0
+    assert play(Run(played.path)).played == 50
+
+
+@pytest.mark.parametrize("damage", ["flip", "cut", "empty", "gone"])
+def test_a_damaged_part_is_played_again(played: Run, damage: str) -> None:
+    before = played.lazy("tosses").sort("block").collect()
+    path = parts(played)[-1]
+    data = bytearray(path.read_bytes())
+    if damage == "flip":
+        data[len(data) // 2] ^= 4
+    if damage == "gone":
+        path.unlink()
+    else:
+        path.write_bytes({"flip": data, "cut": data[:-9], "empty": b""}[damage])
+    damaged = Run(played.path)
+    assert len(damaged.problems()) == 1
+    assert damaged.lazy("tosses").collect().height < 50
+    assert 0 < play(damaged).played < 50
+    assert Run(played.path).lazy("tosses").sort("block").collect().equals(before)
+
+
+def test_a_torn_receipt_is_dropped(played: Run) -> None:
+    path = played.path / "receipts.jsonl"
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-20])
+    lost = len(whole.splitlines()) - len(Run(played.path).receipts())
+    assert lost == 1
+    play(Run(played.path))
+    assert Run(played.path).lazy("tosses").collect().height == 50
+    assert all(json.loads(line) for line in path.read_bytes().splitlines())
+
+
+def test_a_shard_that_was_played_twice_counts_once(played: Run) -> None:
+    path = played.path / "receipts.jsonl"
+    path.write_bytes(path.read_bytes() * 2)
+    assert Run(played.path).lazy("tosses").collect().height == 50
+
+
+def test_a_receipt_that_overlaps_an_earlier_one_is_ignored(played: Run) -> None:
+    receipts = played.receipts()
+    wide = replace(receipts[0], start=0, stop=50)
+    with played.writer() as writer:
+        writer.commit(wide)
+    assert Run(played.path).lazy("tosses").collect().height == 50
+
+
+def test_another_config_is_refused_with_the_difference(played: Run, coin: Coin) -> None:
+    with pytest.raises(StoreError, match=r"plan\.games is 50 there and 60 here; .*--out.*--update"):
+        Run.create(played.path, coin(games=60))
+    with pytest.raises(StoreError, match="bots: tails changed"):
+        Run.create(played.path, coin(games=50, heads="heads", tails="heads"))
+    with pytest.raises(StoreError, match="bots: without tails, with other added"):
+        Run.create(played.path, coin(games=50, heads="heads", other="tails"))
+    assert Run(played.path).lazy("tosses").collect().height == 50
+
+
+def test_update_plays_only_what_is_missing(played: Run, coin: Coin) -> None:
+    third = {"heads": "heads", "tails": "tails", "other": "tails"}
+    run = Run.create(played.path, coin(games=60, **third), update=True)
+    assert play(run).played == 10 + 2 * 60
+    assert Run(played.path).lazy("tosses").collect().height == 3 * 60
+
+
+def test_rows_of_cells_that_are_no_longer_planned_do_not_count(played: Run, coin: Coin) -> None:
+    run = Run.create(played.path, coin(games=50, heads="heads", other="tails"), update=True)
+    assert run.lazy("tosses").collect().height == 0
+
+
+def test_two_drivers(played: Run) -> None:
+    with played.writer(), pytest.raises(StoreError, match="another simfarm is playing this run"):
+        Run(played.path).writer()
+    with Run(played.path).writer():
+        pass
+
+
+def test_what_is_no_run(tmp_path: Path, coin: Coin) -> None:
+    with pytest.raises(StoreError, match="no run here"):
+        Run(tmp_path / "none")
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "thesis.doc").touch()
+    with pytest.raises(StoreError, match="neither a run folder nor empty"):
+        Run.create(tmp_path / "full", coin())
+    (tmp_path / "file").touch()
+    with pytest.raises(StoreError, match="neither a run folder nor empty"):
+        Run.create(tmp_path / "file", coin())
+    with pytest.raises(StoreError, match="cannot be written: Not a directory"):
+        Run.create(tmp_path / "file" / "run", coin())
+
+
+def test_a_full_disk_loses_nothing(played: Run, coin: Coin) -> None:
+    """The parts folder becomes a link to the device that is always full."""
+    run = Run.create(played.path, coin(games=200), update=True)
+    (run.path / "tmp").rmdir()
+    os.symlink("/dev/full", run.path / "tmp")
+    with pytest.raises(StoreError, match="committed rows are safe, run the same command again"):
+        play(run)
+    (run.path / "tmp").unlink()
+    assert Run(run.path).lazy("tosses").collect().height == 50
+    assert play(Run(run.path)).played == 150
+
+
+def test_unknown_table(played: Run) -> None:
+    with pytest.raises(ConfigError, match="coin has no table 'games'; it has: tosses, details"):
+        played.lazy("games")
+
+
+def test_optional_tables(coin: Coin, tmp_path: Path) -> None:
+    run = Run.create(tmp_path / "run", coin(games=10, record=("details",)))
+    play(run)
+    assert Run(run.path).lazy("details").select(pl.len()).collect().item() == 10
+
+
+def test_gaps_are_planned_minus_committed(coin: Coin) -> None:
+    config = coin(games=50)
+    (key,) = [key for key, _ in config.planned()]
+
+    def receipt(start: int, stop: int) -> object:
+        return type("Receipt", (), {"key": key, "start": start, "stop": stop})()
+
+    def missing(*receipts: object) -> list[tuple[int, int]]:
+        return [(gap.start, gap.stop) for gap in gaps(config, receipts)]  # type: ignore[arg-type]
+
+    assert missing() == [(0, 50)]
+    assert missing(receipt(0, 50)) == []
+    assert missing(receipt(20, 30), receipt(0, 10)) == [(10, 20), (30, 50)]
+    assert missing(receipt(40, 50)) == [(0, 40)]
