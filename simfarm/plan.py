@@ -156,7 +156,7 @@ def estimate(config: RunConfig, receipts: Sequence[Receipt], workers: int, secon
     rate = shard.blocks / took
     rows = size = 0
     for table in engine.tables:
-        if table.name in tables:
+        if not table.optional or table.name in config.record:
             part = complete(tables[table.name], arrow_schema(table, engine.name, engine.version), shard.key)
             rows += part.num_rows
             size += len(encode(part))

@@ -183,7 +183,7 @@ def single_winner_scores(rng: np.random.Generator, tournaments: int, blocks: int
 
 @pytest.mark.parametrize("blocks", [20, 1000])
 def test_equal_bots_are_told_apart_as_often_as_stated(blocks: int) -> None:
-    """The stated rate is an upper bound; z has the spread that the rate assumes."""
+    """The stated rate is an upper bound, also for few blocks; with many, z has the spread of a normal."""
     tournaments = 4000
     scores = single_winner_scores(np.random.default_rng(4), tournaments, blocks)
     margins = [moments_of(tournament).margin("ada", "bob") for tournament in scores]
@@ -192,8 +192,8 @@ def test_equal_bots_are_told_apart_as_often_as_stated(blocks: int) -> None:
     wrong = sum(verdict in (Verdict.WIN, Verdict.LOSS) for verdict in verdicts)
     expected = tournaments * rule.error_rate(blocks)
     assert wrong <= expected + 3 * math.sqrt(expected)
-    spread = np.std([margin.z or 0.0 for margin in margins])
-    assert spread == pytest.approx(1.0, abs=0.05)
+    if blocks == 1000:
+        assert np.std([margin.z or 0.0 for margin in margins]) == pytest.approx(1.0, abs=0.05)
 
 
 def test_games_of_a_block_are_not_independent() -> None:
@@ -228,14 +228,14 @@ def test_games_of_a_block_are_not_independent() -> None:
     [
         (0.06, 0.017, Verdict.WIN, None),
         (-0.06, 0.017, Verdict.LOSS, None),
-        (0.3, 0.1, Verdict.WIN, None),
+        (0.31, 0.1, Verdict.WIN, None),
         (0.05, 0.001, Verdict.TIE, None),
         (-0.05, 0.001, Verdict.TIE, None),
         (0.0, 0.017, Verdict.TIE, None),
         (0.0, 0.0, Verdict.TIE, None),
         (0.051, 0.0171, Verdict.UNDECIDED, 1_100_000),
-        (-0.1, 0.1, Verdict.UNDECIDED, 9_000_000),
-        (0.01, 0.1, Verdict.TIE, 36_000_000),
+        (-0.1, 0.099, Verdict.UNDECIDED, 8_900_000),
+        (0.01, 0.099, Verdict.TIE, 36_000_000),
         (1.0, 0.0, Verdict.UNDECIDED, None),
         (1.0, None, Verdict.UNDECIDED, None),
         (None, None, Verdict.UNDECIDED, None),
@@ -260,7 +260,7 @@ def test_the_games_that_decide_are_enough() -> None:
 def test_error_rate_has_students_tails() -> None:
     """Closed forms for 1 and 2 degrees of freedom, and the normal limit."""
     rule = Rule()
-    assert rule.error_rate(2) == pytest.approx(1 - 2 / math.pi * math.atan(3))
-    assert rule.error_rate(3) == pytest.approx(1 - 3 / math.sqrt(2 + 9))
-    assert rule.error_rate(10_001) == pytest.approx(rule.error_rate(20_000_000), rel=5e-3)
+    assert rule.error_rate(3) == pytest.approx(1 - 2 / math.pi * math.atan(3))
+    assert rule.error_rate(5) == pytest.approx(1 - 3 / math.sqrt(2 + 9))
+    assert rule.error_rate(20_001) == pytest.approx(rule.error_rate(20_000_000), rel=5e-3)
     assert rule.error_rate(20_000_000) == pytest.approx(0.0026998, abs=1e-7)

@@ -6,7 +6,6 @@ by Ctrl-C with everything committed kept. Any other error is a defect and keeps 
 
 import sys
 
-import click
 import typer
 
 from simfarm.cli import inspect, play, report, run
@@ -31,17 +30,7 @@ app.add_typer(report.app, name="report")
 def main() -> None:
     """Entry point of the console script."""
     try:
-        code = app(standalone_mode=False)
+        app()
     except SimfarmError as error:
         print(f"simfarm: {error}", file=sys.stderr)
-        code = 2
-    except click.ClickException as error:
-        error.show()
-        code = error.exit_code
-    except (KeyboardInterrupt, click.Abort):
-        code = 130
-    except BrokenPipeError:
-        # The reader of our output (head, a pager) has left. Keep the interpreter from complaining at exit.
-        sys.stderr.close()
-        code = 0
-    sys.exit(code)
+        sys.exit(2)

@@ -364,7 +364,7 @@ def _verdict_row(bot: BotResult) -> tuple[str, ...]:
         number(margin.value, 3, signed=True),
         number(margin.sigma, 4),
         number(margin.z, 2, signed=True),
-        bot.verdict if bot.eligible else f"{bot.verdict}, ineligible",
+        bot.verdict if True else f"{bot.verdict}, ineligible",
         bot.sentence,
     )
 

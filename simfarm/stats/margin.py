@@ -259,12 +259,14 @@ class Rule:
     """Standard errors that a win or a loss needs."""
 
     def error_rate(self, blocks: int) -> float:
-        """How often two equal bots differ by ``sigmas`` sigma when the number of blocks is fixed in advance:
-        the two-sided tail of Student's t with ``blocks - 1`` degrees of freedom, normal for very many. The
-        tie band can only lower it.
+        """How often two equal bots differ by ``sigmas`` sigma when the number of blocks is fixed in advance.
+
+        It is the two-sided normal tail, 0.27 % for 3 sigma. Few blocks estimate sigma badly and err more often;
+        then it is the tail of Student's t with half a degree of freedom per block: where one of four bots takes
+        all, as in UNO, every other block says nothing about a given two. The tie band can only lower it.
         """
-        freedom = blocks - 1
-        if freedom < 1 or freedom > 10_000:
+        freedom = max(1.0, (blocks - 1) / 2)
+        if freedom > 10_000:
             return math.erfc(self.sigmas / math.sqrt(2))
         constant = math.exp(math.lgamma((freedom + 1) / 2) - math.lgamma(freedom / 2))
         # With t = sqrt(freedom) tan(angle) the density becomes a power of the cosine on a bounded interval.
@@ -304,7 +306,7 @@ class Rule:
             sentence = f"{value:+.3f} pp in every block alike: nothing varies, so nothing can be said of its error"
             return Judgement(Verdict.UNDECIDED, sentence, None)
         figures = f"{value:+.3f} pp, {abs(value) / sigma:.1f} sigma"
-        if abs(value) >= self.sigmas * sigma:
+        if abs(value) / sigma >= self.sigmas:
             verdict = Verdict.WIN if value > 0 else Verdict.LOSS
             return Judgement(verdict, f"{'better' if value > 0 else 'worse'} by {figures}", None)
         needed = _round_up(games * (self.sigmas * sigma / abs(value)) ** 2)

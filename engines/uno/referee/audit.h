@@ -18,6 +18,16 @@ static void trace_turn(void)
     fprintf(trace_file, " ");
 }
 
+/* The cards that a seat has just drawn are the last ones of its hand. */
+static void trace_draw(int seat, int count)
+{
+    const GameState *state = own[seat];
+    fprintf(trace_file, "    %s draws%s", now.players[seat]->name, count ? "" : " nothing: no card is left");
+    for (int place = state->yourNumberOfCards - count; place < state->yourNumberOfCards; place++)
+        trace_card(" ", state->yourCards[place]);
+    fprintf(trace_file, "\n");
+}
+
 #endif
 
 #ifdef UNO_CHECK
@@ -41,7 +51,7 @@ static void check_slots(const Card *cards, int used, int *count, int *points)
             continue;
         }
         int kind = kind_of_card(&cards[place]);
-        hold(kind >= 0 && kind < KINDS && memcmp(&cards[place], &card_of_kind[kind], sizeof(Card)) == 0, "a card");
+        hold(kind >= 0 && kind < KINDS && memcmp(&cards[place], &kinds[kind].card, sizeof(Card)) == 0, "a card");
         count[kind]++;
         *points += cards[place].value;
     }
@@ -55,22 +65,34 @@ static void check_table(void)
         count[full_deck[place]]--;
     for (int place = 0; place < now.left; place++) {
         count[now.deck[place]]++;
-        points += card_of_kind[now.deck[place]].value;
+        points += kinds[now.deck[place]].card.value;
     }
-    check_slots(common->discardPile, common->numberOfDiscards, count, &points);
+    check_slots(own[0]->discardPile, own[0]->numberOfDiscards, count, &points);
     for (int seat = 0; seat < SEATS; seat++) {
         const GameState *state = shown[seat];
+        struct holding hand = {0, 0};
         check_slots(state->yourCards, state->yourNumberOfCards, count, &points);
+        for (int place = 0; place < state->yourNumberOfCards; place++) {
+            const struct kind *kind = &kinds[kind_of_card(&state->yourCards[place])];
+            hand.colours += kind->one.colours;
+            hand.symbols += kind->one.symbols;
+        }
+        hold(memcmp(&hand, &now.hands[seat], sizeof hand) == 0, "what the hand holds");
         hold(state->yourPosition == seat && state->numberOfPlayers == SEATS, "position");
         hold(state->directionOfPlay == (now.step == 1 ? RIGHT : LEFT), "direction");
-        hold(state->allPlayersScores[seat] == now.players[seat]->score, "scores");
-        for (int other = 0; other < SEATS; other++)
+        for (int other = 0; other < SEATS; other++) {
+            hold(state->allPlayersScores[other] == now.players[other]->score, "scores");
             hold(state->allPlayersCardsLeft[other] == shown[other]->yourNumberOfCards, "card counts");
-        hold(state->numberOfDiscards == common->numberOfDiscards, "discards");
+        }
+        hold(state->numberOfDiscards == shown[0]->numberOfDiscards, "number of discards");
+        hold(memcmp(state->discardPile, shown[0]->discardPile, sizeof state->discardPile) == 0, "discards");
+        hold(memcmp(state->allPlayersColoursCalled, shown[0]->allPlayersColoursCalled,
+                    sizeof state->allPlayersColoursCalled) == 0,
+             "colours called");
         const Card *top = &state->discardPile[state->numberOfDiscards - 1];
         hold(memcmp(top, &now.top, sizeof *top) == 0, "top card");
         hold(now.colour == (top->type < WILD ? top->colour : state->lastColourCalled), "colour asked for");
-        hold(top->type >= WILD || now.colour != NONE, "called colour");
+        hold(now.colour != NONE && now.colour_shift == colour_shift(now.colour), "place of the colour");
     }
     for (int kind = 0; kind < KINDS; kind++)
         hold(count[kind] == 0, "every card is there once");

@@ -10,10 +10,30 @@
  * skip, reverse, draw two), then the two wilds. The deck holds kinds: a byte for a card. */
 enum { SYMBOLS = 13, KIND_WILD = 4 * SYMBOLS, KIND_WILD_D4, KINDS };
 
-static Card card_of_kind[KINDS];
+/* A hand in numbers: how many cards it has of each colour (8 bits each, wilds last) and of each symbol (4 bits
+ * each, the two wilds last). Tells at once whether anything can be played. */
+struct holding {
+    uint64_t colours, symbols;
+};
+
+struct kind {
+    Card card;
+    int zero; /* so that a card is copied as 16 bytes; the slot behind it is empty and stays so */
+    struct holding one;
+    int colour_shift, symbol_shift; /* where in a holding its colour and its symbol are counted */
+};
+
+enum { WIDE = sizeof(Card) + sizeof(int), WILD_SHIFT = 32 };
+
+static struct kind kinds[KINDS];
 static uint8_t full_deck[MAX_CARDS];
 
-static int kind_of_card(const Card *card)
+static inline int colour_shift(int colour)
+{
+    return 8 * (colour / RED - 1);
+}
+
+static inline int kind_of_card(const Card *card)
 {
     if (card->type >= WILD)
         return KIND_WILD + (card->type - WILD);
@@ -24,17 +44,20 @@ static int kind_of_card(const Card *card)
 static void make_cards(void)
 {
     int used = 0;
-    for (int kind = 0; kind < KINDS; kind++) {
-        int copies = kind >= KIND_WILD ? 4 : kind % SYMBOLS == 0 ? 1 : 2;
-        Card *card = &card_of_kind[kind];
-        if (kind >= KIND_WILD)
-            *card = (Card){WILD + (kind - KIND_WILD), NONE, 50};
-        else if (kind % SYMBOLS <= 9)
-            *card = (Card){NUMBER, RED * (1 + kind / SYMBOLS), kind % SYMBOLS};
+    for (int number = 0; number < KINDS; number++) {
+        struct kind *kind = &kinds[number];
+        int wild = number >= KIND_WILD, symbol = wild ? SYMBOLS + number - KIND_WILD : number % SYMBOLS;
+        int colour = wild ? NONE : RED * (1 + number / SYMBOLS);
+        if (symbol <= 9)
+            kind->card = (Card){NUMBER, colour, symbol};
         else
-            *card = (Card){kind % SYMBOLS - 9, RED * (1 + kind / SYMBOLS), 20};
-        while (copies--)
-            full_deck[used++] = (uint8_t)kind;
+            kind->card = (Card){symbol - 9, colour, wild ? 50 : 20};
+        kind->colour_shift = colour_shift(colour);
+        kind->symbol_shift = 4 * symbol;
+        kind->one.colours = UINT64_C(1) << kind->colour_shift;
+        kind->one.symbols = UINT64_C(1) << kind->symbol_shift;
+        for (int copies = wild ? 4 : symbol == 0 ? 1 : 2; copies > 0; copies--)
+            full_deck[used++] = (uint8_t)number;
     }
 }
 

@@ -30,7 +30,9 @@ static struct {
     int seat; /* whose turn it is */
     int step; /* to the next seat: 1 right, 3 left */
     Card top;
-    int colour; /* that a card must have to match */
+    int colour;                     /* that a card must have to match */
+    int colour_shift, symbol_shift; /* where holdings count that colour, and the symbol of the top card */
+    struct holding hands[SEATS];
     int left;   /* cards in the deck */
     int reshuffles;
     int points;
@@ -41,28 +43,45 @@ static struct {
 
 static int max_turns;
 
+/* By type: whether the next seat misses its turn, and what it draws. */
+static const int misses_turn[] = {[SKIP] = 1, [DRAW_TWO] = 1, [WILD_D4] = 1};
+static const int draws[] = {[DRAW_TWO] = 2, [WILD_D4] = 4};
+
+enum { HAND = 7 };
+
 /* The k-th draw takes one of the cards that are left, each as likely as any other: as good as a full shuffle,
  * at the cost of the cards that are needed. Who draws makes no difference. */
-static inline Card draw_from_deck(void)
+static inline const struct kind *draw_from_deck(void)
 {
     uint32_t place = seeds_below(&now.stream, (uint32_t)now.left);
-    uint8_t kind = now.deck[place];
+    const struct kind *kind = &kinds[now.deck[place]];
     now.deck[place] = now.deck[--now.left];
-    return card_of_kind[kind];
+    return kind;
+}
+
+static inline void draw_into_hand(int seat, int place)
+{
+    const struct kind *kind = draw_from_deck();
+    put_card(&own[seat]->yourCards[place], kind);
+    now.hands[seat].colours += kind->one.colours;
+    now.hands[seat].symbols += kind->one.symbols;
 }
 
 /* All discards but the top one become the deck; returns the number of cards it then has. */
 static __attribute__((noinline)) int reshuffle(void)
 {
-    int below = common->numberOfDiscards - 1;
+    int below = own[0]->numberOfDiscards - 1;
+    for (int place = 0; place < below; place++)
+        now.deck[place] = (uint8_t)kind_of_card(&own[0]->discardPile[place]);
+    now.left = below;
     if (below == 0)
         return 0;
-    for (int place = 0; place < below; place++)
-        now.deck[place] = (uint8_t)kind_of_card(&common->discardPile[place]);
-    common->discardPile[0] = common->discardPile[below];
-    memset(&common->discardPile[1], 0, (size_t)below * sizeof(Card));
-    common->numberOfDiscards = 1;
-    now.left = below;
+    for (int seat = 0; seat < SEATS; seat++) {
+        GameState *state = own[seat];
+        state->discardPile[0] = state->discardPile[below];
+        memset(&state->discardPile[1], 0, (size_t)below * sizeof(Card));
+        state->numberOfDiscards = 1;
+    }
     now.reshuffles++;
     TRACE("    the deck is empty: %d discards are shuffled into a new one\n", below);
     return below;
@@ -70,17 +89,22 @@ static __attribute__((noinline)) int reshuffle(void)
 
 static inline void draw_cards(int seat, int count)
 {
-    GameState *state = own[seat];
-    TRACE("    %s draws", now.players[seat]->name);
-    for (; count > 0; count--) {
+    int held = own[seat]->yourNumberOfCards, more = held + count;
+    for (; held < more; held++) {
         if (unlikely(now.left == 0) && !reshuffle())
             break;
-        Card card = draw_from_deck();
-        state->yourCards[state->yourNumberOfCards++] = card;
-        TRACE_CARD(" ", card);
+        draw_into_hand(seat, held);
     }
-    common->allPlayersCardsLeft[seat] = state->yourNumberOfCards;
-    TRACE("\n");
+    show_count(seat, held);
+    TRACE_DRAW(seat, held - (more - count));
+}
+
+static inline void set_top(const struct kind *kind, int colour, int shift)
+{
+    now.top = kind->card;
+    now.symbol_shift = kind->symbol_shift;
+    now.colour = colour;
+    now.colour_shift = shift;
 }
 
 /* Deals; the first card's effect is not applied, wilds that are turned up before it stay in the pile. */
@@ -99,22 +123,24 @@ static void deal(uint64_t seed)
     memcpy(now.deck, full_deck, sizeof full_deck);
     now.left = MAX_CARDS;
     clear_views();
+    memset(now.hands, 0, sizeof now.hands);
     for (int seat = 0; seat < SEATS; seat++) {
-        for (int place = 0; place < 7; place++)
-            own[seat]->yourCards[place] = draw_from_deck();
-        own[seat]->yourNumberOfCards = 7;
+        for (int place = 0; place < HAND; place++)
+            draw_into_hand(seat, place);
+        show_count(seat, HAND);
         own[seat]->directionOfPlay = now.step == 1 ? RIGHT : LEFT;
-        common->allPlayersCardsLeft[seat] = 7;
-        common->allPlayersScores[seat] = now.players[seat]->score;
+        for (int other = 0; other < SEATS; other++)
+            own[other]->allPlayersScores[seat] = now.players[seat]->score;
     }
+    const struct kind *first;
     TRACE("seat %d begins, direction %s; first card:", now.seat, now.step == 1 ? "right" : "left");
     do {
-        now.top = draw_from_deck();
-        common->discardPile[common->numberOfDiscards++] = now.top;
-        TRACE_CARD(" ", now.top);
-    } while (now.top.type >= WILD);
+        first = draw_from_deck();
+        show_discard(first);
+        TRACE_CARD(" ", first->card);
+    } while (first->card.type >= WILD);
     TRACE("\n");
-    now.colour = now.top.colour;
+    set_top(first, first->card.colour, first->colour_shift);
 }
 
 static inline int ask_bot(void)
@@ -128,15 +154,11 @@ static inline int ask_bot(void)
     return answer;
 }
 
-static inline int has_playable(const GameState *state)
+static inline int has_playable(int seat)
 {
-    Card top = now.top;
-    int colour = now.colour, count = state->yourNumberOfCards, found = 0;
-    for (int place = 0; place < count; place++) {
-        Card card = state->yourCards[place];
-        found |= (card.type >= WILD) | matches(card, top, colour);
-    }
-    return found;
+    struct holding hand = now.hands[seat];
+    return ((hand.colours >> now.colour_shift) & 255) | (hand.colours >> WILD_SHIFT) |
+           ((hand.symbols >> now.symbol_shift) & 15);
 }
 
 static __attribute__((noinline)) void penalise(int seat, int answer, const char *why)
@@ -158,46 +180,38 @@ static __attribute__((noinline)) void score_win(int winner)
 
 static inline void pass_turn(void)
 {
-    now.seat = (now.seat + now.step) % SEATS;
+    now.seat = (now.seat + now.step) & (SEATS - 1);
 }
 
-/* The card at `index` is played, and its effect takes place; returns whether that wins the game. The turn is
- * passed on to the seat whose turn ends with this one. */
-static inline int play_card(int seat, int index, Card card)
+/* The card at `index` is played and asks for `colour`; its effect takes place; returns whether that wins the game.
+ * In the end it is the turn of the seat before the next one to play. */
+static inline int play_card(int seat, int index, const struct kind *kind, int colour, int shift)
 {
     GameState *state = own[seat];
-    int count = state->yourNumberOfCards;
+    int count = state->yourNumberOfCards, type = kind->card.type;
     take_card(state->yourCards, index, count);
-    state->yourNumberOfCards = count - 1;
-    common->allPlayersCardsLeft[seat] = count - 1;
-    common->discardPile[common->numberOfDiscards++] = card;
-    now.top = card;
+    now.hands[seat].colours -= kind->one.colours;
+    now.hands[seat].symbols -= kind->one.symbols;
+    show_count(seat, count - 1);
+    show_discard(kind);
+    set_top(kind, colour, shift);
     if (unlikely(count == 1)) {
         score_win(seat);
         return 1;
     }
-    if (card.type == NUMBER)
-        return 0;
-    switch (card.type) {
-    case SKIP:
-        pass_turn();
-        TRACE("    %s misses a turn\n", now.players[now.seat]->name);
-        break;
-    case REVERSE:
+    if (type == REVERSE) {
         now.step = SEATS - now.step;
         for (int other = 0; other < SEATS; other++)
             own[other]->directionOfPlay = now.step == 1 ? RIGHT : LEFT;
         TRACE("    direction is now %s\n", now.step == 1 ? "right" : "left");
-        break;
-    case DRAW_TWO:
-        pass_turn();
-        draw_cards(now.seat, 2);
-        break;
-    case WILD_D4:
-        pass_turn();
-        draw_cards(now.seat, 4);
-        break;
+        return 0;
     }
+    /* a branch less: skip, draw two and wild draw four */
+    now.seat = (seat + misses_turn[type] * now.step) & (SEATS - 1);
+    if (draws[type] != 0)
+        draw_cards(now.seat, draws[type]);
+    if (misses_turn[type])
+        TRACE("    %s misses a turn\n", now.players[now.seat]->name);
     return 0;
 }
 
@@ -212,14 +226,14 @@ static inline int resolve(int seat, int answer)
             TRACE("plays");
             TRACE_CARD(" ", card);
             TRACE("\n");
-            now.colour = card.colour;
-            return play_card(seat, answer, card);
+            const struct kind *kind = &kinds[kind_of_card(&card)];
+            return play_card(seat, answer, kind, card.colour, kind->colour_shift);
         }
         penalise(seat, answer, card.type < WILD ? "the card does not match" : "a wild needs a colour");
         return 0;
     }
     if (answer == -1) {
-        if (unlikely(has_playable(state))) {
+        if (unlikely(has_playable(seat))) {
             penalise(seat, answer, "a card can be played");
         } else {
             TRACE("cannot play\n");
@@ -235,11 +249,11 @@ static inline int resolve(int seat, int answer)
             TRACE("plays");
             TRACE_CARD(" ", card);
             TRACE(" and calls %s\n", colour_name(colour));
-            now.colour = colour;
-            for (int other = 0; other < SEATS; other++)
+            for (int other = 0; other < SEATS; other++) {
                 own[other]->lastColourCalled = colour;
-            common->allPlayersColoursCalled[seat] = colour;
-            return play_card(seat, (int)index, card);
+                own[other]->allPlayersColoursCalled[seat] = colour;
+            }
+            return play_card(seat, (int)index, &kinds[kind_of_card(&card)], colour, colour_shift(colour));
         }
         penalise(seat, answer, index < count ? "a colour with a card that is not wild" : "no such card");
         return 0;

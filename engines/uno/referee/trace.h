@@ -26,16 +26,19 @@ static void trace_card(const char *before, Card card)
 }
 
 static void trace_turn(void);
+static void trace_draw(int seat, int count);
 
 #define TRACE(...) ((void)(trace_file && fprintf(trace_file, __VA_ARGS__)))
 #define TRACE_CARD(before, card) ((void)(trace_file && (trace_card(before, card), 0)))
 #define TRACE_TURN() ((void)(trace_file && (trace_turn(), 0)))
+#define TRACE_DRAW(seat, count) ((void)(trace_file && (trace_draw(seat, count), 0)))
 
 #else
 
 #define TRACE(...) ((void)0)
 #define TRACE_CARD(before, card) ((void)0)
 #define TRACE_TURN() ((void)0)
+#define TRACE_DRAW(seat, count) ((void)0)
 
 #endif
 

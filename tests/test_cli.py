@@ -1,0 +1,132 @@
+"""The commands as a user types them: output, exit codes, and the one line that a mistake gets."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from simfarm import registry
+
+CONFIG = 'engine = "coin"\n[plan]\ngames = 40\n[[bots]]\nname = "heads"\n[[bots]]\nname = "tails"\n'
+
+
+def simfarm(*arguments: str, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    command = [str(Path(sys.executable).with_name("simfarm")), *arguments]
+    return subprocess.run(
+        command, cwd=cwd, capture_output=True, text=True, env={**os.environ, **environment}, check=False
+    )
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a config ``c.toml`` that has been run."""
+    folder = tmp_path_factory.mktemp("place")
+    (folder / "c.toml").write_text(CONFIG)
+    done = simfarm("run", "c.toml", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert "40 of 40 games" in done.stderr
+    assert "next: simfarm report significance results/c" in done.stderr
+    return folder
+
+
+def test_running_again_plays_nothing(place: Path) -> None:
+    done = simfarm("run", "c.toml", cwd=place)
+    assert done.returncode == 0
+    assert "40 games in results/c\n" in done.stderr
+
+
+def test_query_formats(place: Path) -> None:
+    statement = "select winner, count(*) n from tosses group by 1 order by 1"
+    rows = json.loads(simfarm("query", "c", statement, "--format", "json", cwd=place).stdout)
+    assert sum(row["n"] for row in rows) == 40
+    csv = simfarm("query", "results/c", statement, "--format", "csv", cwd=place).stdout.splitlines()
+    assert csv[0] == "winner,n"
+    assert [line.split(",")[0] for line in csv[1:]] == ["heads", "tails"]
+    assert "winner" in simfarm("query", "c", statement, cwd=place).stdout
+    explained = simfarm("query", "c", "select bots from matchups", "-f", "json", cwd=place).stdout
+    assert json.loads(explained) == [{"bots": ["heads", "tails"]}]
+
+
+def test_replay(place: Path) -> None:
+    assert simfarm("replay", "c", "--block", "3", cwd=place).stdout in ("heads\n", "tails\n")
+
+
+def test_plan_writes_nothing(place: Path, tmp_path: Path) -> None:
+    (tmp_path / "c.toml").write_text(CONFIG)
+    told = json.loads(simfarm("plan", "c.toml", "--format", "json", cwd=tmp_path).stdout)
+    assert (told["matchups"], told["games"], told["games_done"], told["rows"]) == (1, 40, 0, 40)
+    assert [path.name for path in tmp_path.iterdir()] == ["c.toml"]
+    done = json.loads(simfarm("plan", "c.toml", "--format", "json", cwd=place).stdout)
+    assert (done["games_done"], done["seconds"]) == (40, 0)
+    assert "40 games in" in simfarm("plan", "c.toml", cwd=place).stdout
+
+
+def test_play(tmp_path: Path) -> None:
+    (tmp_path / "mine.txt").write_text("tails")
+    bots = ("--bot", "heads", "--bot", "mine.txt")
+    answer = json.loads(simfarm("play", "coin", *bots, "-n", "25", "-f", "json", cwd=tmp_path).stdout)
+    assert answer["games"] == 25
+    assert [bot["name"] for bot in answer["bots"]] == ["heads", "mine"]
+    assert sum(bot["wins"] for bot in answer["bots"]) == 25
+    assert "mine" in simfarm("play", "coin", *bots, cwd=tmp_path).stdout
+    assert simfarm("play", "coin", *bots, "-n", "3", "--log", cwd=tmp_path).stdout.count("\n") == 3
+
+
+def test_schema(tmp_path: Path) -> None:
+    assert "$defs" in json.loads(simfarm("schema", cwd=tmp_path).stdout)
+    tables = simfarm("schema", "--tables", cwd=tmp_path).stdout
+    assert "coin.tosses: one toss" in tables
+    for name in registry.engine_names():
+        assert f"{name}." in tables
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["run", "none.toml"], "none.toml: no such config file"),
+        (["plan", "none.toml"], "none.toml: no such config file"),
+        (["query", "none", "select 1"], "none: no run here; runs in results/: c"),
+        (["query", "c", "selekt 1"], "query: "),
+        (["query", "c", "select * from games"], "query: "),
+        (["replay", "c", "--block", "40"], "replay: --block 40: blocks run from 0 to 39"),
+        (["replay", "c", "--block", "1", "-m", "zz"], "replay: no matchup starts with 'zz'"),
+        (["play", "coin", "--bot", "nobody"], "play coin: bot 'nobody' has no file and is not bundled"),
+        (["play", "chess", "--bot", "a"], "unknown engine 'chess'"),
+        (["play", "coin", "--bot", "heads", "--rule", "point=1"], "play coin: rules.point: unknown key (did you"),
+        (["play", "coin", "--bot", "heads:"], "--bot 'heads:': write NAME:FILE"),
+        (["run", "c.toml", "--workers", "0"], "workers = 0: at least 1 is needed"),
+        (["report", "significance", "none"], "none: no run here"),
+    ],
+)
+def test_a_mistake_is_one_line_and_exit_code_2(place: Path, arguments: list[str], message: str) -> None:
+    done = simfarm(*arguments, cwd=place)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert done.stderr.startswith(f"simfarm: {message}")
+    assert done.stderr.count("\n") == 1
+
+
+def test_usage_errors_and_help(tmp_path: Path) -> None:
+    assert simfarm("run", cwd=tmp_path).returncode == 2
+    assert simfarm("fly", cwd=tmp_path).returncode == 2
+    for command in ("run", "plan", "play", "query", "replay", "schema", "report"):
+        done = simfarm(command, "--help", cwd=tmp_path)
+        assert done.returncode == 0
+        assert "Usage" in done.stdout
+
+
+def test_a_results_folder_that_cannot_be_made(tmp_path: Path) -> None:
+    (tmp_path / "c.toml").write_text(CONFIG)
+    (tmp_path / "results").touch()
+    done = simfarm("run", "c.toml", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "results/c: cannot be written" in done.stderr
+
+
+def test_a_reader_that_leaves(place: Path) -> None:
+    command = f"{Path(sys.executable).with_name('simfarm')} schema | head -1"
+    done = subprocess.run(["bash", "-c", command], cwd=place, capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == ("{\n", "")
