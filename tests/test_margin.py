@@ -173,6 +173,14 @@ def test_copies_that_score_alike_have_no_error() -> None:
     assert (copies.value, copies.sigma, copies.z) == (0.0, 0.0, None)
 
 
+def test_shares_that_never_vary_have_no_error() -> None:
+    total = np.random.default_rng(6).integers(1, 400, (999, 1))
+    constant = moments_of(total * np.array([0.1, 0.2, 0.7])).margin("ada", "cyd")
+    assert constant.value == pytest.approx(-60)
+    assert constant.sigma == 0.0
+    assert Rule().judge(constant, 999, 999).verdict is Verdict.UNDECIDED
+
+
 def single_winner_scores(rng: np.random.Generator, tournaments: int, blocks: int) -> FloatArray:
     """Block scores of equal bots as in a game that one of four wins, with that game's spread of points."""
     scores = np.zeros((tournaments, blocks, 4))

@@ -185,6 +185,41 @@ def test_bots_that_met_in_some_matchups() -> None:
     assert any("unequal numbers of games" in note for note in data["notes"])
 
 
+def test_a_block_of_many_games_with_a_row_per_bot() -> None:
+    """A match of 50 games is one block and has four rows, each with a bot's winnings."""
+    match = Matchup(tuple(map(Bot, BOTS)), Rules(), 1, 0, 30, games=50)
+    rng = np.random.default_rng(7)
+    won = rng.integers(1, 1000, (30, 4))
+    frame = pl.DataFrame(
+        {
+            "matchup": "m",
+            "block": np.repeat(np.arange(30), 4),
+            "bot": BOTS * 30,
+            "coins": won.ravel(),
+            "faulty": pl.Series([None] * 120, dtype=pl.String),
+            "termination": "completed",
+        }
+    )
+    report = report_of({"m": match}, frame, score=Score("seats", "bot", "coins", "coins"))
+    data = report.to_json()
+    assert (data["games"], data["blocks"], data["unit"]) == (1500, 30, "coins")
+    assert [(bot["games"], bot["wins"], bot["points"]) for bot in data["bots"]] == [
+        (1500, None, total) for total in won.sum(axis=0)
+    ]
+    assert [(seating["bots"], seating["games"]) for seating in data["seatings"]] == [(list(BOTS), 1500)]
+    margin = (won[:, 0] - won[:, 3]).sum() / won.sum()
+    d = won[:, 0] - won[:, 3] - margin * won.sum(axis=1)
+    expected = 100 * (30 / 29 * (d**2).sum()) ** 0.5 / won.sum()
+    assert data["bots"][0]["sigma_pp"] == pytest.approx(expected)
+
+
+def test_shared_deals_are_clustered_while_most_blocks_are_missing() -> None:
+    matchups = {"m": ring(Deal.SHARED, 100)}
+    rows = rows_of(matchups).filter(pl.col("block").is_in([0, 99]))
+    report = report_of(matchups, rows)
+    assert (report.games, report.blocks) == (2 * len(SEATINGS), 2)
+
+
 def test_before_the_first_and_before_the_last_row() -> None:
     matchups = {"m": ring(Deal.FRESH, 10)}
     rows = rows_of(matchups)
@@ -291,7 +326,7 @@ def test_three_forms_show_the_same_figures() -> None:
 
 ODD = Report(
     title="a_b [bold]x[/bold]",
-    paragraphs=("<script> | `x`",),
+    paragraphs=("<script>\n| `x`",),
     tables=(Table("t|1", (Column("name"), Column("n", right=True)), (("[red]r|b", "1"),)),),
     data={"x": float("nan")},
 )
@@ -304,6 +339,17 @@ def test_nothing_is_taken_for_markup() -> None:
     assert "[red]r|b" in output.getvalue()
     assert r"| \[red\]r\|b | 1 |" in ODD.markdown()
     assert r"\<script\> \| \`x\`" in ODD.markdown()
+
+
+def test_numbers_stay_whole_on_a_narrow_terminal() -> None:
+    columns = (Column("a long name of a bot"), Column("points", right=True), Column("in words"))
+    rows = (("sparring_partner_of_" * 2, "123,456,789", "words " * 20),)
+    output = io.StringIO()
+    Report("t", (), (Table("", columns, rows),), {}).text(Console(file=output, width=40))
+    lines = output.getvalue().splitlines()
+    assert any("123,456,789" in line for line in lines)
+    assert max(map(len, lines)) <= 40
+    assert "…" not in output.getvalue()
 
 
 def test_json_is_strict_and_tables_are_complete() -> None:

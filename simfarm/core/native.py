@@ -20,7 +20,7 @@ from pathlib import Path
 from simfarm.core.errors import ToolError
 from simfarm.core.model import canonical_json
 
-COMPILE_SECONDS = 60
+COMPILE_SECONDS = 120
 """Wall time that one call of the compiler may take."""
 COMPILE_BYTES = 4 << 30
 """Address space that one call of the compiler may take."""

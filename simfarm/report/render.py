@@ -89,9 +89,13 @@ def number(value: float | None, digits: int = 0, signed: bool = False) -> str:
 def _rich(table: Table) -> RichTable:
     title = Text(table.title, style="bold") if table.title else None
     grid = RichTable(title=title, title_justify="left", box=box.SIMPLE_HEAD)
-    for column in table.columns:
-        # A number folded over two lines would read as two numbers.
-        grid.add_column(Text(column.head), justify="right" if column.right else "left", no_wrap=column.right)
+    for index, column in enumerate(table.columns):
+        if column.right:
+            # A number cut short or folded over two lines would read as another one.
+            width = max(len(cells[index]) for cells in (*table.rows, [c.head for c in table.columns]))
+            grid.add_column(Text(column.head), justify="right", min_width=width, no_wrap=True)
+        else:
+            grid.add_column(Text(column.head), overflow="fold")
     for row in table.rows:
         grid.add_row(*(Text(cell) for cell in row))
     return grid

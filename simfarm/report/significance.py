@@ -206,7 +206,7 @@ def analyse(
         games = tally.bot_games[name]
         margin, verdict, sentence, needed = None, "undecided", "no games yet", None
         if name == reference:
-            verdict, sentence = "reference", "the others are compared with it"
+            verdict, sentence = "reference", "the reference"
         elif games and tally.bot_games[reference]:
             margin = moments.margin(name, reference)
             judgement = rule.judge(margin, moments.n, tally.games)
@@ -330,7 +330,7 @@ def render(result: SignificanceReport) -> Report:
         ),
         Table(
             "Seatings",
-            _columns("games", *(f"seat {seat}, share %" for seat in range(_seats(result)))),
+            (Column("games", right=True), *(Column(f"seat {seat}, share %") for seat in range(_seats(result)))),
             tuple(
                 (
                     number(seating.games),
@@ -353,8 +353,7 @@ def render(result: SignificanceReport) -> Report:
 
 
 def _columns(*heads: str) -> tuple[Column, ...]:
-    texts = ("bot", "termination", "verdict", "in words")
-    return tuple(Column(head, right=head not in texts) for head in heads)
+    return tuple(Column(head, right=head not in ("bot", "termination", "verdict", "in words")) for head in heads)
 
 
 def _verdict_row(bot: BotResult) -> tuple[str, ...]:
@@ -364,7 +363,7 @@ def _verdict_row(bot: BotResult) -> tuple[str, ...]:
         number(margin.value, 3, signed=True),
         number(margin.sigma, 4),
         number(margin.z, 2, signed=True),
-        bot.verdict if True else f"{bot.verdict}, ineligible",
+        bot.verdict if bot.eligible else f"{bot.verdict}, ineligible",
         bot.sentence,
     )
 

@@ -8,7 +8,7 @@
 
 static void trace_turn(void)
 {
-    const GameState *state = own[now.seat];
+    const GameState *state = own(now.seat);
     fprintf(trace_file, "%3d  seat %d %s [", now.turn, now.seat, now.players[now.seat]->name);
     for (int place = 0; place < state->yourNumberOfCards; place++)
         trace_card(place ? ", " : "", state->yourCards[place]);
@@ -21,7 +21,7 @@ static void trace_turn(void)
 /* The cards that a seat has just drawn are the last ones of its hand. */
 static void trace_draw(int seat, int count)
 {
-    const GameState *state = own[seat];
+    const GameState *state = own(seat);
     fprintf(trace_file, "    %s draws%s", now.players[seat]->name, count ? "" : " nothing: no card is left");
     for (int place = state->yourNumberOfCards - count; place < state->yourNumberOfCards; place++)
         trace_card(" ", state->yourCards[place]);
@@ -67,9 +67,9 @@ static void check_table(void)
         count[now.deck[place]]++;
         points += kinds[now.deck[place]].card.value;
     }
-    check_slots(own[0]->discardPile, own[0]->numberOfDiscards, count, &points);
+    check_slots(own(0)->discardPile, own(0)->numberOfDiscards, count, &points);
     for (int seat = 0; seat < SEATS; seat++) {
-        const GameState *state = shown[seat];
+        const GameState *state = shown(seat);
         struct holding hand = {0, 0};
         check_slots(state->yourCards, state->yourNumberOfCards, count, &points);
         for (int place = 0; place < state->yourNumberOfCards; place++) {
@@ -82,11 +82,11 @@ static void check_table(void)
         hold(state->directionOfPlay == (now.step == 1 ? RIGHT : LEFT), "direction");
         for (int other = 0; other < SEATS; other++) {
             hold(state->allPlayersScores[other] == now.players[other]->score, "scores");
-            hold(state->allPlayersCardsLeft[other] == shown[other]->yourNumberOfCards, "card counts");
+            hold(state->allPlayersCardsLeft[other] == shown(other)->yourNumberOfCards, "card counts");
         }
-        hold(state->numberOfDiscards == shown[0]->numberOfDiscards, "number of discards");
-        hold(memcmp(state->discardPile, shown[0]->discardPile, sizeof state->discardPile) == 0, "discards");
-        hold(memcmp(state->allPlayersColoursCalled, shown[0]->allPlayersColoursCalled,
+        hold(state->numberOfDiscards == shown(0)->numberOfDiscards, "number of discards");
+        hold(memcmp(state->discardPile, shown(0)->discardPile, sizeof state->discardPile) == 0, "discards");
+        hold(memcmp(state->allPlayersColoursCalled, shown(0)->allPlayersColoursCalled,
                     sizeof state->allPlayersColoursCalled) == 0,
              "colours called");
         const Card *top = &state->discardPile[state->numberOfDiscards - 1];

@@ -18,12 +18,12 @@ struct holding {
 
 struct kind {
     Card card;
-    int zero; /* so that a card is copied as 16 bytes; the slot behind it is empty and stays so */
+    int zero; /* makes the card 16 bytes, see put_card */
     struct holding one;
     int colour_shift, symbol_shift; /* where in a holding its colour and its symbol are counted */
 };
 
-enum { WIDE = sizeof(Card) + sizeof(int), WILD_SHIFT = 32 };
+enum { WILD_SHIFT = 32 };
 
 static struct kind kinds[KINDS];
 static uint8_t full_deck[MAX_CARDS];

@@ -62,7 +62,7 @@ static inline const struct kind *draw_from_deck(void)
 static inline void draw_into_hand(int seat, int place)
 {
     const struct kind *kind = draw_from_deck();
-    put_card(&own[seat]->yourCards[place], kind);
+    put_card(&own(seat)->yourCards[place], *(const piece *)&kind->card);
     now.hands[seat].colours += kind->one.colours;
     now.hands[seat].symbols += kind->one.symbols;
 }
@@ -70,14 +70,14 @@ static inline void draw_into_hand(int seat, int place)
 /* All discards but the top one become the deck; returns the number of cards it then has. */
 static __attribute__((noinline)) int reshuffle(void)
 {
-    int below = own[0]->numberOfDiscards - 1;
+    int below = own(0)->numberOfDiscards - 1;
     for (int place = 0; place < below; place++)
-        now.deck[place] = (uint8_t)kind_of_card(&own[0]->discardPile[place]);
+        now.deck[place] = (uint8_t)kind_of_card(&own(0)->discardPile[place]);
     now.left = below;
     if (below == 0)
         return 0;
     for (int seat = 0; seat < SEATS; seat++) {
-        GameState *state = own[seat];
+        GameState *state = own(seat);
         state->discardPile[0] = state->discardPile[below];
         memset(&state->discardPile[1], 0, (size_t)below * sizeof(Card));
         state->numberOfDiscards = 1;
@@ -89,7 +89,7 @@ static __attribute__((noinline)) int reshuffle(void)
 
 static inline void draw_cards(int seat, int count)
 {
-    int held = own[seat]->yourNumberOfCards, more = held + count;
+    int held = own(seat)->yourNumberOfCards, more = held + count;
     for (; held < more; held++) {
         if (unlikely(now.left == 0) && !reshuffle())
             break;
@@ -128,15 +128,15 @@ static void deal(uint64_t seed)
         for (int place = 0; place < HAND; place++)
             draw_into_hand(seat, place);
         show_count(seat, HAND);
-        own[seat]->directionOfPlay = now.step == 1 ? RIGHT : LEFT;
+        own(seat)->directionOfPlay = now.step == 1 ? RIGHT : LEFT;
         for (int other = 0; other < SEATS; other++)
-            own[other]->allPlayersScores[seat] = now.players[seat]->score;
+            own(other)->allPlayersScores[seat] = now.players[seat]->score;
     }
     const struct kind *first;
     TRACE("seat %d begins, direction %s; first card:", now.seat, now.step == 1 ? "right" : "left");
     do {
         first = draw_from_deck();
-        show_discard(first);
+        show_discard(*(const piece *)&first->card);
         TRACE_CARD(" ", first->card);
     } while (first->card.type >= WILD);
     TRACE("\n");
@@ -146,7 +146,7 @@ static void deal(uint64_t seed)
 static inline int ask_bot(void)
 {
     struct player *player = now.players[now.seat];
-    GameState *state = unlikely(player->writes) ? private_copy(now.seat) : (GameState *)shown[now.seat];
+    GameState *state = unlikely(player->writes) ? private_copy(now.seat) : shown(now.seat);
     /* `now` is complete in memory here and read anew afterwards: the call may end in a jump */
     __asm__ volatile("" ::: "memory");
     int answer = player->play(state);
@@ -172,8 +172,8 @@ static __attribute__((noinline)) void penalise(int seat, int answer, const char 
 static __attribute__((noinline)) void score_win(int winner)
 {
     for (int seat = 0; seat < SEATS; seat++)
-        for (int place = 0; place < own[seat]->yourNumberOfCards; place++)
-            now.points += own[seat]->yourCards[place].value;
+        for (int place = 0; place < own(seat)->yourNumberOfCards; place++)
+            now.points += own(seat)->yourCards[place].value;
     TRACE("%s wins with %d points\n", now.players[winner]->name, now.points);
     (void)winner;
 }
@@ -187,13 +187,14 @@ static inline void pass_turn(void)
  * In the end it is the turn of the seat before the next one to play. */
 static inline int play_card(int seat, int index, const struct kind *kind, int colour, int shift)
 {
-    GameState *state = own[seat];
+    GameState *state = own(seat);
     int count = state->yourNumberOfCards, type = kind->card.type;
+    piece card = *(const piece *)&state->yourCards[index] & card_mask;
+    show_discard(card);
     take_card(state->yourCards, index, count);
     now.hands[seat].colours -= kind->one.colours;
     now.hands[seat].symbols -= kind->one.symbols;
     show_count(seat, count - 1);
-    show_discard(kind);
     set_top(kind, colour, shift);
     if (unlikely(count == 1)) {
         score_win(seat);
@@ -202,7 +203,7 @@ static inline int play_card(int seat, int index, const struct kind *kind, int co
     if (type == REVERSE) {
         now.step = SEATS - now.step;
         for (int other = 0; other < SEATS; other++)
-            own[other]->directionOfPlay = now.step == 1 ? RIGHT : LEFT;
+            own(other)->directionOfPlay = now.step == 1 ? RIGHT : LEFT;
         TRACE("    direction is now %s\n", now.step == 1 ? "right" : "left");
         return 0;
     }
@@ -218,7 +219,7 @@ static inline int play_card(int seat, int index, const struct kind *kind, int co
 /* What an answer leads to; returns whether the game is won. */
 static inline int resolve(int seat, int answer)
 {
-    const GameState *state = own[seat];
+    const GameState *state = own(seat);
     unsigned int count = (unsigned int)state->yourNumberOfCards;
     if (likely((unsigned int)answer < count)) {
         Card card = state->yourCards[answer];
@@ -250,8 +251,8 @@ static inline int resolve(int seat, int answer)
             TRACE_CARD(" ", card);
             TRACE(" and calls %s\n", colour_name(colour));
             for (int other = 0; other < SEATS; other++) {
-                own[other]->lastColourCalled = colour;
-                own[other]->allPlayersColoursCalled[seat] = colour;
+                own(other)->lastColourCalled = colour;
+                own(other)->allPlayersColoursCalled[seat] = colour;
             }
             return play_card(seat, (int)index, &kinds[kind_of_card(&card)], colour, colour_shift(colour));
         }

@@ -19,19 +19,35 @@ enum { SEATS = MAX_PLAYERS };
 
 _Static_assert(sizeof(Card) == 12 && sizeof(GameState) == 2664, "GameState is packed ints");
 
-static GameState *own[SEATS];         /* writable */
-static const GameState *shown[SEATS]; /* read-only: what a bot is given */
-static size_t page_size;
+/* From one state to the next: a page that is large enough everywhere, and some lines more, else the same fields
+ * of four states would compete for the same few cache lines. */
+#define STATE_DISTANCE ((64 << 10) + 320)
+
+/* From the writable mapping to the read-only one. Some processors guess the way of their first cache from the
+ * lower bits of an address; were those unlike for the two addresses of a line, each use would be a wrong guess. */
+#define MAPPING_DISTANCE (1 << 28)
+
+static char *states;    /* writable; the others lie at the distances above */
 static char *copy_page; /* holds one private copy for a bot that writes; holes on both sides */
+static size_t page_size;
 
-/* Both mappings of a page differ by a multiple of 2^28 bytes: some processors guess the way of their first cache
- * from the lower bits of an address, and two addresses of one line would make them guess wrong at every turn. */
-#define MAPPING_DISTANCE ((size_t)1 << 28)
-
-static int map_page(int file, int seat, char *at, int protection)
+/* What a seat is shown, writable. */
+static inline GameState *own(int seat)
 {
+    return (GameState *)(states + (ptrdiff_t)seat * STATE_DISTANCE);
+}
+
+/* The same, read-only: what a bot is given. */
+static inline GameState *shown(int seat)
+{
+    return (GameState *)((char *)own(seat) + MAPPING_DISTANCE);
+}
+
+static int map_page(int file, int seat, void *state, int protection)
+{
+    char *page = (char *)((uintptr_t)state & ~(page_size - 1));
     off_t offset = (off_t)(page_size * (size_t)seat);
-    return mmap(at, page_size, protection, MAP_SHARED | MAP_FIXED, file, offset) != MAP_FAILED;
+    return mmap(page, page_size, protection, MAP_SHARED | MAP_FIXED, file, offset) == page;
 }
 
 /* Maps everything; returns 0 if the machine refuses. */
@@ -40,20 +56,15 @@ static int make_views(void)
     page_size = (size_t)sysconf(_SC_PAGESIZE);
     int file = memfd_create("uno", MFD_CLOEXEC);
     int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
-    char *area = mmap(NULL, 2 * MAPPING_DISTANCE, PROT_NONE, flags, -1, 0);
+    char *area = mmap(NULL, 2 * (size_t)MAPPING_DISTANCE, PROT_NONE, flags, -1, 0);
     if (file < 0 || area == MAP_FAILED || ftruncate(file, (off_t)(SEATS * page_size)) != 0)
         return 0;
-    for (int seat = 0; seat < SEATS; seat++) {
-        char *readable = area + (size_t)(2 * seat + 1) * page_size, *writable = readable + MAPPING_DISTANCE;
-        if (!map_page(file, seat, readable, PROT_READ) || !map_page(file, seat, writable, PROT_READ | PROT_WRITE))
+    copy_page = area + 16 * STATE_DISTANCE / page_size * page_size;
+    states = area + page_size;
+    for (int seat = 0; seat < SEATS; seat++)
+        if (!map_page(file, seat, own(seat), PROT_READ | PROT_WRITE) || !map_page(file, seat, shown(seat), PROT_READ))
             return 0;
-        /* Not at the start of each page, else fields of four states would compete for the same cache lines. */
-        size_t offset = (size_t)seat * 320;
-        own[seat] = (GameState *)(writable + offset);
-        shown[seat] = (const GameState *)(readable + offset);
-    }
     close(file);
-    copy_page = area + (2 * SEATS + 1) * page_size;
     return mprotect(copy_page, page_size, PROT_READ | PROT_WRITE) == 0;
 }
 
@@ -61,7 +72,7 @@ static int make_views(void)
 static int is_shown(const void *address)
 {
     for (int seat = 0; seat < SEATS; seat++)
-        if (((uintptr_t)address ^ (uintptr_t)shown[seat]) < page_size)
+        if (((uintptr_t)address ^ (uintptr_t)shown(seat)) < page_size)
             return 1;
     return 0;
 }
@@ -71,14 +82,14 @@ static GameState *private_copy(int seat)
 {
     GameState *copy = (GameState *)(copy_page + page_size - sizeof(GameState));
     memset(copy_page, 0, page_size - sizeof(GameState));
-    memcpy(copy, shown[seat], sizeof(GameState));
+    memcpy(copy, shown(seat), sizeof(GameState));
     return copy;
 }
 
 static void clear_views(void)
 {
     for (int seat = 0; seat < SEATS; seat++) {
-        GameState *state = own[seat];
+        GameState *state = own(seat);
         memset(state->yourCards, 0, (size_t)state->yourNumberOfCards * sizeof(Card));
         memset(state->discardPile, 0, (size_t)state->numberOfDiscards * sizeof(Card));
         state->numberOfPlayers = SEATS;
@@ -91,44 +102,51 @@ static void clear_views(void)
     }
 }
 
-static inline void put_card(Card *slot, const struct kind *kind)
+/* 16 bytes as one value. A card is copied as one, the last int zero: the slot behind a card that is appended is
+ * empty, and 108 cards never lie in one place, so nothing beyond the slots is touched. */
+typedef int piece __attribute__((vector_size(16), aligned(4), may_alias));
+
+static const piece card_mask = {-1, -1, -1, 0};
+
+static inline void put_card(Card *slot, piece card)
 {
-    memcpy(slot, &kind->card, WIDE);
+    *(piece *)slot = card;
 }
 
 static inline void show_count(int seat, int count)
 {
-    own[seat]->yourNumberOfCards = count;
+    own(seat)->yourNumberOfCards = count;
+#pragma GCC unroll 4
     for (int other = 0; other < SEATS; other++)
-        own[other]->allPlayersCardsLeft[seat] = count;
+        own(other)->allPlayersCardsLeft[seat] = count;
 }
 
-static inline void show_discard(const struct kind *kind)
+static inline void show_discard(piece card)
 {
-    int count = own[0]->numberOfDiscards;
+    int count = own(0)->numberOfDiscards;
+#pragma GCC unroll 4
     for (int seat = 0; seat < SEATS; seat++) {
-        put_card(&own[seat]->discardPile[count], kind);
-        own[seat]->numberOfDiscards = count + 1;
+        put_card(&own(seat)->discardPile[count], card);
+        own(seat)->numberOfDiscards = count + 1;
     }
 }
 
 /* Takes a card out of a hand of `count`; the later ones move down by one. */
 static inline void take_card(Card *hand, int index, int count)
 {
-    /* Pieces this long move most hands in one go, and moving empty slots onto empty slots does no harm: the one
-     * behind the last card clears the vacated one. Only near the end of the array would a piece reach out of it. */
-    enum { PIECE = 128 };
-    char *to = (char *)&hand[index], *end = (char *)&hand[count];
-    if (count < MAX_CARDS - 1 - PIECE / (int)sizeof(Card)) {
-        do {
-            char piece[PIECE];
-            memcpy(piece, to + sizeof(Card), PIECE);
-            memcpy(to, piece, PIECE);
-            to += PIECE;
-        } while (to < end);
+    /* Eight slots in one go are enough for most hands, and moving empty slots onto empty slots does no harm: the
+     * one behind the last card clears the vacated one. Only near the end of the array would this reach out of it. */
+    Card *end = hand + count;
+    if (count < MAX_CARDS - 12) {
+        for (Card *to = hand + index; to < end; to += 8) {
+            const piece *from = (const piece *)(to + 1);
+            piece a = from[0], b = from[1], c = from[2], d = from[3], e = from[4], f = from[5];
+            piece *at = (piece *)to;
+            at[0] = a, at[1] = b, at[2] = c, at[3] = d, at[4] = e, at[5] = f;
+        }
     } else {
-        memmove(to, to + sizeof(Card), (size_t)(count - 1 - index) * sizeof(Card));
-        memset(&hand[count - 1], 0, sizeof(Card));
+        memmove(hand + index, hand + index + 1, (size_t)(count - 1 - index) * sizeof(Card));
+        memset(end - 1, 0, sizeof(Card));
     }
 }
 
