@@ -1,7 +1,8 @@
 /*
  * first_legal: plays the first card of its hand that may be played, and always calls red.
  *
- * It is the yardstick below all others: what it does is known to the last digit, so four of it check a referee.
+ * It is the yardstick below all others: what it does is known to the last digit, so four of it check a
+ * referee.
  */
 #include "proj2.h"
 

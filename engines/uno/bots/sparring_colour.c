@@ -1,8 +1,9 @@
 /*
  * sparring_colour: steers the game to its own colour.
  *
- * It counts its hand by colour and plays the card whose colour it holds most of, the dearest of them first, so that
- * the pile shows a colour it can follow. Wilds wait until nothing else fits, and call that same colour.
+ * It counts its hand by colour and plays the card whose colour it holds most of, the dearest of them
+ * first, so that the pile shows a colour it can follow. Wilds wait until nothing else fits, and call that
+ * same colour.
  */
 #include "proj2.h"
 

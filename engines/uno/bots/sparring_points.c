@@ -1,10 +1,10 @@
 /*
  * sparring_points: gets rid of points.
  *
- * Whoever loses pays what is left in the hand, so it plays the dearest card that fits: skips, reverses and draw-twos,
- * then high numbers. Wilds, which always fit, wait for a turn on which nothing else does, or until somebody holds two
- * cards or fewer: then they go first. Between equals it takes the colour in which it holds most points, and that is
- * the colour it calls.
+ * Whoever loses pays what is left in the hand, so it plays the dearest card that fits: skips, reverses
+ * and draw-twos, then high numbers. Wilds, which always fit, wait for a turn on which nothing else does,
+ * or until somebody holds two cards or fewer: then they go first. Between equals it takes the colour in
+ * which it holds most points, and that is the colour it calls.
  */
 #include "proj2.h"
 

@@ -1,9 +1,9 @@
 /*
  * sparring_tempo: plays for turns.
  *
- * While nobody is close to the end it plays numbers, high ones first, and saves what hurts. Once the next player holds
- * three cards or fewer it makes that player draw, skips it, or turns the direction if the neighbour on the other side
- * holds more. Wilds come last; it calls the colour it holds most of.
+ * While nobody is close to the end it plays numbers, high ones first, and saves what hurts. Once the next
+ * player holds three cards or fewer it makes that player draw, skips it, or turns the direction if the
+ * neighbour on the other side holds more. Wilds come last; it calls the colour it holds most of.
  */
 #include "proj2.h"
 
