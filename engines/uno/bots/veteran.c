@@ -9,10 +9,14 @@
  *   - what the next player can answer: it counts the whole pile, so it knows how many cards of the colour
  *     and of the number are still out, and it avoids colours that the others called;
  *   - the points that it would pay if somebody else went out first.
- * What each of these is worth was measured: in millions of games the bot played its second choice instead
- * of its first at random moments, and the tables below are the least-squares fit of what that cost.
+ * What each of these is worth was measured: in millions of games against itself, the sparring bots and
+ * starter, it played some other legal choice instead of its best at random moments, and the tables below
+ * are the least-squares fit of what that cost.
  *
- * MEASURED
+ * How well it does, in rings of 20,000,000 games (a margin between two bots is known to 0.02):
+ *   30.75 % of all points against sparring_colour (25.41), sparring_tempo (22.87), sparring_points (20.97):
+ *   5.34 points of share ahead of the best of them;
+ *   31.89 % against sparring_colour (26.57), starter (26.10) and first_legal (15.44).
  */
 #include "proj2.h"
 
