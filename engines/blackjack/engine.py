@@ -28,7 +28,7 @@ class BlackjackEngine(Engine):
     version = 1
     rules = BlackjackRules
     tables = (SEATS, GAMES)
-    score = Score("seats", "bot", "balance", "coins", seating="seating")
+    score = Score("seats", "bot", "balance", "coins", seating="seating", survived="games")
     fault = Fault("seats", "fault_bot")
     default_planner = "pairings"
     default_report = "elimination"
