@@ -1,16 +1,33 @@
 """The progress of a run on a terminal: games, speed, time left and the running margin with its sigma."""
 
+import sys
 import time
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
 from simfarm import run as runs
+from simfarm.executors import Executor
 from simfarm.stats.margin import Moments
 from simfarm.store import Run
 
 PLAIN_SECONDS = 10.0
 """Without a terminal a line of progress is printed this often."""
+
+
+def play(run: Run, executor: Executor, *, quiet: bool) -> runs.Progress:
+    """Play all that is missing of a run, with its progress on stderr; Ctrl-C gets a word on what stays.
+
+    Raises:
+        SimfarmError: as :func:`simfarm.run.play`.
+        KeyboardInterrupt: likewise.
+    """
+    try:
+        with ProgressLine(run, quiet=quiet) as line:
+            return runs.play(run, executor, line.update)
+    except KeyboardInterrupt:
+        print("simfarm: stopped; what is committed stays, the same command goes on from there", file=sys.stderr)
+        raise
 
 
 class ProgressLine:

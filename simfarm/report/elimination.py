@@ -195,14 +195,15 @@ def analyse(run: Run) -> EliminationReport:
         ConfigError: the engine's scores cannot be summed exactly.
     """
     standing, matchups, score = Standing.of_run(run), run.matchups(), run.engine.score
-    certainty, last = standing.certainty(), standing.last()
+    played = sum(receipt.stop - receipt.start for receipt in run.receipts())
+    certainty, last = standing.certainty(), standing.last() if played else ()
     ends = _terminations(run.engine, run.lazy(run.engine.fault.table))
     bots = {bot.name: bot for bot in run.config.bots}
     figures = zip(standing.bots, standing.balances, standing.survived, standing.matches, strict=True)
     return EliminationReport(
         engine=run.engine.name,
         unit=score.unit,
-        matches=sum(blocks.n for blocks in standing.matchups.values()),
+        matches=played,
         planned=sum(matchup.stop - matchup.start for matchup in matchups.values()),
         tie_break=run.config.verdict.tie_break,
         bots=tuple(

@@ -213,9 +213,7 @@ class Standing:
         return matrix
 
     def last(self) -> tuple[str, ...]:
-        """The bots that go: the lowest balance, ties included; none before the first row."""
-        if not self.matchups:
-            return ()
+        """The bots that go: the lowest balance, ties included."""
         return self._names(_last(self.balances, self.survived if self.tie_break else None))
 
     def _names(self, chosen: BoolArray) -> tuple[str, ...]:
@@ -246,8 +244,7 @@ class Standing:
         )
 
     def lead(self) -> Lead | None:
-        """The lead of those that stay over those that go, where it is least sure; None if all go or before the first
-        row."""
+        """The lead of those that stay over those that go, where it is least sure; None if all go."""
         last = [self.bots.index(name) for name in self.last()]
         others = [position for position in range(len(self.bots)) if position not in last]
         leads = [self._lead(low, high) for low in last for high in others]
