@@ -233,7 +233,7 @@ class League:
                 _write_bot(path / "bots" / bot.name, bot)
             # last, since it is what makes the folder a league
             temporary = path / f"{_CONFIG}.tmp"
-            temporary.write_text(_HEAD + tomli_w.dumps(_config_table(config)), encoding="utf-8")
+            temporary.write_text(_config_text(config), encoding="utf-8")
             temporary.replace(path / _CONFIG)
         except OSError as error:
             raise StoreError(f"{path}: cannot be written: {error.strerror}") from None
@@ -424,18 +424,20 @@ def _round_json(played: Round) -> dict[str, Any]:
     }
 
 
-def _config_table(config: RunConfig) -> dict[str, Any]:
-    """A config as TOML values: what its author has set, and bots in folders of their own."""
+def _config_text(config: RunConfig) -> str:
+    """A config as TOML: what its author has set, and bots in folders of their own."""
     verdict = config.verdict.model_dump(mode="json", exclude_unset=True)
-    return {
+    table = {
         "engine": config.engine,
         "seed": config.seed,
         **({"record": list(config.record)} if config.record else {}),
         "plan": {"planner": config.planner, **config.plan.model_dump(mode="json", exclude_unset=True)},
         "rules": config.rules.model_dump(mode="json", exclude_unset=True),
         **({"verdict": verdict} if verdict else {}),
-        "bots": [_bot_table(bot) for bot in config.bots],
     }
+    # one by one: the library would write short ones in one line, to which nobody can add a [[bots]]
+    bots = [f"[[bots]]\n{tomli_w.dumps(_bot_table(bot))}" for bot in config.bots]
+    return "\n".join([_HEAD + tomli_w.dumps(table), *bots])
 
 
 def _bot_table(bot: Bot) -> dict[str, Any]:
