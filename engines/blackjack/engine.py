@@ -11,8 +11,9 @@ import pyarrow as pa
 
 from engines.blackjack import languages
 from engines.blackjack.commands import load_command, load_source
+from engines.blackjack.player import Entrant
 from engines.blackjack.records import GAMES, SEATS, GameRows, Rows, add_seats
-from engines.blackjack.referee import Entrant, Match, Watcher
+from engines.blackjack.referee import Match, Watcher
 from engines.blackjack.replay import narrate
 from engines.blackjack.rules import BlackjackRules
 from simfarm.core.engine import Engine
@@ -97,7 +98,7 @@ class BlackjackEngine(Engine):
                 number = matchup.seatings.index(seating) if matchup.seatings else 0
                 with _match(matchup, entrants, block, seating) as match:
                     recorder = GameRows(games, block, number, match.table.everyone) if recorded else None
-                    for table in match.play():
+                    for table in match.play(each_game=recorded):
                         if recorder is not None:
                             recorder.add(table)
                 add_seats(seats, block, number, match)
