@@ -5,6 +5,8 @@ import json
 import os
 import random
 import shutil
+import subprocess
+import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -383,3 +385,32 @@ def test_simple_bots(file: str, bet: int, soft_17: str, hard_12: str) -> None:
         assert ask(play_request(["A", "6", "5"], "6"))["action"] == hard_12
         assert ask(play_request(["A", "7"], "6", "DOUBLE"))["action"] == "STAND"
         assert ask(play_request(["10", "7"], "6", "DOUBLE"))["action"] == "STAND"
+
+
+def whole_match(games: int, *files: str, **rules: int) -> dict[str, Request]:
+    """What ``simfarm play`` says about each bot, all at one table."""
+    command = [str(Path(sys.executable).with_name("simfarm")), "play", "blackjack", "--format", "json"]
+    command += ["--games", str(games), *(f"--bot={Path(file).stem}:{FOLDER / file}" for file in files)]
+    command += [f"--rule={key}={value}" for key, value in {"reply_ms": 5000, **rules}.items()]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=100)
+    assert done.returncode == 0, done.stderr
+    return {bot["name"]: bot for bot in json.loads(done.stdout)["bots"]}
+
+
+PLAYABLE = [file for file in BOTS if shutil.which({".js": "node", ".pl": "perl"}.get(Path(file).suffix, "sh"))]
+
+
+def test_all_bots_play_a_match_to_its_end() -> None:
+    bots = whole_match(300, *PLAYABLE)
+    assert len(bots) == len(PLAYABLE) >= 5
+    assert {name: (bot["games"], bot["reason"]) for name, bot in bots.items()} == dict.fromkeys(
+        bots, (300, "completed")
+    )
+
+
+def test_bots_that_look_at_their_balance_are_never_terminated() -> None:
+    """With 30 coins most go broke; the last coins are bet as whole numbers."""
+    careful = [file for file in PLAYABLE if file not in ("dflat.c", "drandom.c")]
+    bots = whole_match(1500, *careful, start_balance=30)
+    assert not any(bot["terminated"] for bot in bots.values()), bots
+    assert any(bot["reason"] == "broke" for bot in bots.values())
