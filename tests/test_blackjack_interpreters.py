@@ -1,6 +1,8 @@
 """The interpreters for Brainfuck and Befunge: programs whose output is known, and Brainfuck against a plain one."""
 
+import os
 import random
+import select
 import subprocess
 from pathlib import Path
 
@@ -56,6 +58,7 @@ def run(folder: Path, source: str, given: bytes = b"", mode: str = "", seed: int
         pytest.param(">+>+>+[<]+++.", b"", b"\x03", id="seeking to the left"),
         pytest.param("+++[>++>+++>-<<<-]>.>.>.", b"", b"\x06\x09\xfd", id="multiples"),
         pytest.param("+++[>++>+++>-<<<+]>.>.>.", b"", b"\xfa\xf7\x03", id="multiples upwards"),
+        pytest.param("++++[-->+<]>.", b"", b"\x02", id="counting by twos"),
         pytest.param("+ a comment\n + (within a run) +.", b"", b"\x03", id="comments"),
     ],
 )
@@ -166,7 +169,9 @@ def test_befunge_program(tmp_path: Path, mode: str, source: str, given: bytes, e
         pytest.param("&.&.@", b"-7 a-3", b"-7 -3 ", id="negative input"),
         pytest.param("1a;kq.@", b"", b"1 ", id="what Befunge-98 adds does nothing"),
         pytest.param("^" + "\n" * 24 + ">7.@\n>8.@", b"", b"7 ", id="25 lines"),
+        pytest.param("v#\n>^" + "\n" * 21 + " @\n .\n 7", b"", b"0 ", id="a jump over the upper edge"),
         pytest.param("<" + " " * 76 + "@.89.@", b"", b"8 ", id="80 columns"),
+        pytest.param('5."@"20p' + " " * 71 + "#", b"", b"5 0 ", id="a jump over the right edge"),
         pytest.param("188*:*0p88*:*0g.@", b"", b"0 ", id="outside of the torus"),
     ],
 )
@@ -238,8 +243,24 @@ def test_befunge_98_quits_with_a_code(tmp_path: Path) -> None:
 def test_befunge_98_space_is_wide(tmp_path: Path) -> None:
     """Cells far from the origin, on every side of it, are kept apart."""
     far = 'fff**:*"a"*'  # 11390625 * 97
-    source = f"1{far}0p 2 0{far}-0p 3 0{far}p {far}0g. 0{far}-0g. 0{far}g. 0{far}-{far}g.@"
-    assert run(tmp_path, source, mode="-98").stdout == b"1 2 3 32 "
+    places = [f"{far}0", f"0{far}", f"{far}{far}", f"0{far}-0", f"00{far}-"]
+    source = "".join(f"{number}{place}p" for number, place in enumerate(places))
+    source += "".join(f"{place}g." for place in [*places, f"{far}1"]) + "@"
+    assert run(tmp_path, source, mode="-98").stdout == b"0 1 2 3 4 32 "
+
+
+def test_befunge_98_space_holds_many_far_cells(tmp_path: Path) -> None:
+    """A thousand numbers in a column far away come back as they were; cell (0, 5) adds up what is amiss."""
+    far = "fff**:*"
+    store, check = f"0>::{far}\\p1+:aaa**-#v_0v", f">::{far}\\g-05g+05p1+:aaa**-#v_05g.@"
+    turn, first = len(store) - 4, len(store) - 1
+    lines = [
+        store,
+        " ^" + "<".rjust(turn - 1),
+        " " * first + check,
+        " " * first + "^" + "<".rjust(check.index("v")),
+    ]
+    assert run(tmp_path, "\n".join(lines), mode="-98").stdout == b"32 "
 
 
 def test_befunge_random_turns_follow_the_seed(tmp_path: Path) -> None:
@@ -247,3 +268,27 @@ def test_befunge_random_turns_follow_the_seed(tmp_path: Path) -> None:
     ends = [run(tmp_path, source, mode="-93", seed=seed).stdout for seed in range(30)]
     assert set(ends) == {b"1 ", b"2 ", b"3 "}
     assert ends == [run(tmp_path, source, mode="-93", seed=seed).stdout for seed in range(30)]
+
+
+@pytest.mark.parametrize(
+    ("program", "arguments", "source", "expected"),
+    [
+        pytest.param("brainfuck", [], "++++++++++++.,", b"\x0c", id="Brainfuck, before it waits"),
+        pytest.param("brainfuck", [], "++++++++++.[]", b"\n", id="Brainfuck, a line"),
+        pytest.param("befunge", ["-93"], "7,~", b"\x07", id="Befunge, before it waits"),
+        pytest.param("befunge", ["-93"], "55+,#< >", b"\n", id="Befunge, a line"),
+    ],
+)
+def test_output_does_not_wait(
+    tmp_path: Path, program: str, arguments: list[str], source: str, expected: bytes
+) -> None:
+    """What is written can be read although the program goes on, or waits for input."""
+    path = tmp_path / "program"
+    path.write_text(source)
+    command = [interpreter_program(program), *arguments, path]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        ready, _, _ = select.select([process.stdout], [], [], 10)
+        found = os.read(process.stdout.fileno(), 100) if ready else b""
+        process.kill()
+    assert found[:1] == expected

@@ -19,8 +19,6 @@ VALUE = tuple(min(rank + 1, 10) for rank in RANK)
 """Points of the card, an ace as 1."""
 TEXT = tuple(RANKS[card // 4] + SUITS[card % 4] for card in range(DECK))
 """The card for people: ``AS``, ``10H``."""
-JSON = tuple(f'{{"rank":"{RANKS[card // 4]}","suit":"{SUITS[card % 4]}"}}' for card in range(DECK))
-"""The card in a request."""
 POINTS_OF_DECK = sum(VALUE)
 """Points of a whole deck, aces as 1."""
 

@@ -11,10 +11,12 @@ import pyarrow as pa
 
 from engines.blackjack import languages
 from engines.blackjack.commands import load_command, load_source
+from engines.blackjack.player import Entrant
 from engines.blackjack.records import GAMES, SEATS, GameRows, Rows, add_seats
-from engines.blackjack.referee import Entrant, Match, Watcher
+from engines.blackjack.referee import Match, Watcher
 from engines.blackjack.replay import narrate
 from engines.blackjack.rules import BlackjackRules
+from simfarm.core.cores import own_core
 from simfarm.core.engine import Engine
 from simfarm.core.errors import BotError, ConfigError
 from simfarm.core.model import Bot, BotSpec, Fault, Matchup, Score, Shard
@@ -88,8 +90,12 @@ class BlackjackEngine(Engine):
 
     def play(self, shard: Shard) -> dict[str, pa.Table]:
         """Play a shard, match by match."""
+        entrants = [_entrant(bot) for bot in shard.matchup.bots]
+        with own_core():
+            return self._play(shard, entrants)
+
+    def _play(self, shard: Shard, entrants: Sequence[Entrant]) -> dict[str, pa.Table]:
         matchup = shard.matchup
-        entrants = [_entrant(bot) for bot in matchup.bots]
         seats, games = Rows(SEATS), Rows(GAMES)
         recorded = GAMES.name in matchup.record
         for block in range(shard.start, shard.stop):
@@ -97,7 +103,7 @@ class BlackjackEngine(Engine):
                 number = matchup.seatings.index(seating) if matchup.seatings else 0
                 with _match(matchup, entrants, block, seating) as match:
                     recorder = GameRows(games, block, number, match.table.everyone) if recorded else None
-                    for table in match.play():
+                    for table in match.play(each_game=recorded):
                         if recorder is not None:
                             recorder.add(table)
                 add_seats(seats, block, number, match)

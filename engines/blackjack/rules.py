@@ -1,6 +1,5 @@
 """The rule options: the official game by default (README, section Rules)."""
 
-import json
 from fractions import Fraction
 from typing import Annotated, Any, Literal
 
@@ -13,6 +12,9 @@ HAND_POINTS = 31
 """Most points, aces as 1, that a player's hand can hold: a ten drawn to a hard 21 that did not stand."""
 DEALER_POINTS = 26
 """Most points, aces as 1, that the dealer's hand can hold: a ten drawn to a hard 16."""
+
+DOUBLE_TOTALS = {"any_two": range(2, 22), "9_to_11": range(9, 12), "10_to_11": range(10, 12), "none": range(0)}
+"""Totals on which a hand may double, by ``double_allowed``."""
 
 
 def _flag(value: Any) -> Any:
@@ -95,23 +97,20 @@ class BlackjackRules(Rules):
         """What a natural wins on a wager of so many coins, in half coins."""
         return int(Fraction(str(self.blackjack_payout)) * 2 * wager)
 
-    def shown(self) -> str:
+    def shown(self) -> dict[str, object]:
         """The object ``st.rules`` of a request: flags as 0 and 1, in the statement's order."""
-        return json.dumps(
-            {
-                "decks": self.decks,
-                "penetration_reshuffle_fraction": self.penetration_reshuffle_fraction,
-                "dealer_hits_soft_17": int(self.dealer_hits_soft_17),
-                "blackjack_payout": self.blackjack_payout,
-                "double_allowed": self.double_allowed,
-                "double_after_split": int(self.double_after_split),
-                "split_max_hands": self.split_max_hands,
-                "resplit_aces": int(self.resplit_aces),
-                "hit_split_aces": int(self.hit_split_aces),
-                "surrender": self.surrender,
-                "insurance_allowed": int(self.insurance_allowed),
-                "min_bet": self.min_bet,
-                "max_bet": self.max_bet,
-            },
-            separators=(",", ":"),
-        )
+        return {
+            "decks": self.decks,
+            "penetration_reshuffle_fraction": self.penetration_reshuffle_fraction,
+            "dealer_hits_soft_17": int(self.dealer_hits_soft_17),
+            "blackjack_payout": self.blackjack_payout,
+            "double_allowed": self.double_allowed,
+            "double_after_split": int(self.double_after_split),
+            "split_max_hands": self.split_max_hands,
+            "resplit_aces": int(self.resplit_aces),
+            "hit_split_aces": int(self.hit_split_aces),
+            "surrender": self.surrender,
+            "insurance_allowed": int(self.insurance_allowed),
+            "min_bet": self.min_bet,
+            "max_bet": self.max_bet,
+        }

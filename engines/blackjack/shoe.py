@@ -5,15 +5,13 @@ of :func:`simfarm.core.seeds.derive` can be undone, and whoever undid it would k
 """
 
 import hashlib
+from collections import Counter
 from collections.abc import Sequence
 
-import numpy as np
-import numpy.typing as npt
-
 from engines.blackjack.cards import DECK, RANK, RANKS
+from simfarm.core.seeds import derive, mix
 
-_CHUNK = 512
-"""Games whose seat orders are drawn at once."""
+_GOLDEN = 0x9E3779B97F4A7C15
 
 
 def hidden(seed: int, *key: int | str) -> int:
@@ -22,25 +20,19 @@ def hidden(seed: int, *key: int | str) -> int:
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "little")
 
 
-def _stream(seed: int, count: int) -> npt.NDArray[np.uint64]:
-    """The first ``count`` numbers of splitmix64, as :func:`simfarm.core.seeds.mix` makes them."""
-    value = np.arange(1, count + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(seed)
-    value = (value ^ (value >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    value = (value ^ (value >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return value ^ (value >> np.uint64(31))
-
-
-def shuffled(cards: npt.NDArray[np.int64], seed: int) -> list[int]:
-    """The cards in an order that the seed decides, each order as likely as any."""
-    order = np.argsort(_stream(seed, len(cards)), kind="stable")
-    shuffled: list[int] = cards[order].tolist()
-    return shuffled
+def shuffle(items: list[int], seed: int) -> None:
+    """Put items into an order that the seed decides, each as likely as any: Fisher and Yates, with the numbers of
+    ``seeds_below`` (native/seeds.h)."""
+    for count in range(len(items), 1, -1):
+        seed += _GOLDEN
+        other = (mix(seed) * count) >> 64
+        items[count - 1], items[other] = items[other], items[count - 1]
 
 
 class Shoe:
     """The cards that are still to come, those on the table, and what was discarded (README, section Cards).
 
-    Shuffle n of a match depends on its seed and on n alone.
+    Shuffle n of a match depends on its seed, on n and on the cards that are shuffled.
 
     Args:
         decks: number of decks.
@@ -59,10 +51,10 @@ class Shoe:
         """Cards on the table, in the order in which they were dealt."""
         self.shuffles = 0
         """Shuffles so far."""
-        self._all = np.arange(self.size) % DECK
-        self._seed = seed
+        self._decks = decks
+        self._secret = hidden(seed, "shoe")
         self._cards: list[int] = []
-        self._shuffle(self._all)
+        self._shuffle()
 
     @property
     def dealt(self) -> int:
@@ -72,8 +64,7 @@ class Shoe:
     def begin_game(self) -> None:
         """Shuffle if it is time."""
         if self.dealt >= self.reshuffle_at:
-            self.discards = [0] * len(RANKS)
-            self._shuffle(self._all)
+            self._shuffle()
 
     def draw(self) -> int:
         """Deal a card to the table. If none is left, all that do not lie there are shuffled back first.
@@ -82,9 +73,7 @@ class Shoe:
             IndexError: every card lies on the table.
         """
         if not self._cards:
-            counts = np.bincount(self._all, minlength=DECK) - np.bincount(self.table, minlength=DECK)
-            self.discards = [0] * len(RANKS)
-            self._shuffle(np.repeat(np.arange(DECK), counts))
+            self._shuffle()
         card = self._cards.pop()
         self.table.append(card)
         return card
@@ -96,8 +85,11 @@ class Shoe:
             discards[RANK[card]] += 1
         self.table.clear()
 
-    def _shuffle(self, cards: npt.NDArray[np.int64]) -> None:
-        self._cards = shuffled(cards, hidden(self._seed, "shoe", self.shuffles))
+    def _shuffle(self) -> None:
+        on_table = Counter(self.table)
+        self._cards = [card for card in range(DECK) for _ in range(self._decks - on_table[card])]
+        shuffle(self._cards, derive(self._secret, self.shuffles))
+        self.discards = [0] * len(RANKS)
         self.shuffles += 1
 
 
@@ -120,16 +112,11 @@ class Orders:
     """
 
     def __init__(self, seed: int, bots: int) -> None:
-        self._seed = seed
+        self._secret = hidden(seed, "order")
         self._bots = bots
-        self._chunk = -1
-        self._orders: list[list[int]] = []
 
     def of(self, game: int) -> list[int]:
         """The positions of all bots of the match in the order of a game (from 0); who does not sit is skipped."""
-        chunk, row = divmod(game, _CHUNK)
-        if chunk != self._chunk:
-            keys = _stream(hidden(self._seed, "order", chunk), _CHUNK * self._bots)
-            self._orders = np.argsort(keys.reshape(_CHUNK, self._bots), axis=1, kind="stable").tolist()
-            self._chunk = chunk
-        return self._orders[row]
+        order = list(range(self._bots))
+        shuffle(order, derive(self._secret, game))
+        return order

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from engines.blackjack.cards import RANK, TEXT, VALUE, points
-from engines.blackjack.rules import BlackjackRules
+from engines.blackjack.rules import DOUBLE_TOTALS, BlackjackRules
 from engines.blackjack.shoe import Orders, Shoe
 from simfarm.core.model import Outcome, Termination
 
@@ -26,7 +26,6 @@ PLAYS: tuple[Legal, ...] = tuple(
 )
 """The legal actions of the play phase, by 1 for HIT + 2 for DOUBLE + 4 for SPLIT."""
 _STAND_ONLY = PLAYS[0]
-_DOUBLE_TOTALS = {"any_two": range(2, 22), "9_to_11": range(9, 12), "10_to_11": range(10, 12), "none": range(0)}
 
 
 class Answer(NamedTuple):
@@ -47,7 +46,7 @@ class Failure(NamedTuple):
 class Hand:
     """A hand of a seat."""
 
-    __slots__ = ("ace", "cards", "completed", "from_aces", "hard", "is_split", "net", "shown", "wager")
+    __slots__ = ("ace", "cards", "completed", "from_aces", "hard", "is_split", "wager")
 
     def __init__(self, cards: list[int], wager: int, is_split: bool = False, from_aces: bool = False) -> None:
         self.cards = cards
@@ -59,10 +58,6 @@ class Hand:
         """Whether it comes from split aces."""
         self.completed = False
         """Whether it takes no more actions."""
-        self.net = 0
-        """Half coins won or lost, once settled."""
-        self.shown: str | None = None
-        """The hand in a request, kept by whoever writes requests; None after each change."""
         self.hard = 0
         """Points, aces as 1."""
         self.ace = False
@@ -77,7 +72,6 @@ class Hand:
         self.hard += VALUE[card]
         if card < 4:
             self.ace = True
-        self.shown = None
 
     @property
     def total(self) -> int:
@@ -180,13 +174,9 @@ class Table:
         """Its index among its seat's hands."""
         self.bank = 0
         """Half coins that the bank has gained from the seats; what lies on the table is with the bank."""
-        self.money_changes = 0
-        """Counts changes of balances and stakes, for whoever keeps texts of them."""
-        self.hand_changes = 0
-        """Counts changes of hands."""
         self._orders = orders
         self._min_balance = 2 * rules.min_bet
-        self._double_totals = _DOUBLE_TOTALS[rules.double_allowed]
+        self._double_totals = DOUBLE_TOTALS[rules.double_allowed]
         self._pair_of = RANK if rules.split_by == "rank" else VALUE
         self._max_hands = rules.max_hands
 
@@ -216,8 +206,6 @@ class Table:
             seat.number = number
             seat.bet = seat.staked = seat.insurance = 0
             seat.hands = []
-        self.money_changes += 1
-        self.hand_changes += 1
         for seat in seats:
             self._ask_bet(seat)
         playing = [seat for seat in seats if seat.outcome is None]
@@ -265,29 +253,70 @@ class Table:
                 bits |= 4
         return PLAYS[bits]
 
+    def verify_bet(self, seat: Seat, answer: Answer) -> int | Failure:
+        """The bet in coins that an answer makes, or what is wrong with it."""
+        action, amount = answer
+        rules = self.rules
+        if action != BET:
+            return Failure(Termination.ILLEGAL, f"{action} when asked to BET")
+        if amount is None:
+            return Failure(Termination.UNPARSABLE, "BET without an amount")
+        if rules.out_of_range == "clamp":
+            amount = min(max(amount, rules.min_bet), rules.max_bet, seat.balance // 2)
+        if not rules.min_bet <= amount <= rules.max_bet:
+            return Failure(Termination.ILLEGAL, f"bet {amount}, allowed {rules.min_bet} to {rules.max_bet}")
+        if 2 * amount > seat.balance:
+            return Failure(Termination.UNAFFORDABLE, f"bet {amount} with a balance of {seat.balance / 2}")
+        return amount
+
+    def verify_insurance(self, seat: Seat, answer: Answer) -> int | Failure:
+        """The insurance in coins that an answer takes, 0 if none, or what is wrong with it."""
+        action, amount = answer
+        if action == NO_INSURANCE:
+            return 0
+        if action != INSURANCE:
+            return Failure(Termination.ILLEGAL, f"{action} when asked for INSURANCE or NO_INSURANCE")
+        most = seat.bet // 2
+        stake = amount or most
+        if self.rules.out_of_range == "clamp":
+            stake = min(max(stake, 0), most, seat.balance // 2)
+        if not 0 <= stake <= most:
+            return Failure(Termination.ILLEGAL, f"insurance {stake}, allowed 0 to {most}")
+        if 2 * stake > seat.balance:
+            return Failure(Termination.UNAFFORDABLE, f"insurance {stake} with a balance of {seat.balance / 2}")
+        return stake
+
+    def verify_play(self, seat: Seat, hand: Hand, answer: Answer) -> str | Failure:
+        """The action of an answer, or what is wrong with it."""
+        action = answer.action
+        legal = self.legal_actions(seat, hand)
+        if action in legal:
+            return action
+        if action in self.legal_actions(seat, hand, rich=True):
+            what = f"{action} of a wager of {hand.wager} with a balance of {seat.balance / 2}"
+            return Failure(Termination.UNAFFORDABLE, what)
+        return Failure(Termination.ILLEGAL, f"{action} with {hand}, allowed {', '.join(legal)}")
+
+    def terminate(self, seat: Seat, failure: Failure) -> None:
+        """Take a seat out of the match: balance, stakes and insurance are lost, its hands are gone."""
+        detail = f"game {self.game_id}, {self.phase}: {failure.detail}"
+        seat.outcome = Outcome(failure.termination, seat.number, detail)
+        self.terminated.append(seat)
+        self._pay(seat, -seat.balance)
+        seat.staked = 0
+        seat.hands = []
+        self.hand = None
+
     def _ask_bet(self, seat: Seat) -> None:
         seat.decisions += 1
         answer = seat.player(self, seat, BET_ONLY)
-        if isinstance(answer, Failure):
-            self._terminate(seat, answer)
+        bet = answer if isinstance(answer, Failure) else self.verify_bet(seat, answer)
+        if isinstance(bet, Failure):
+            self.terminate(seat, bet)
             return
-        action, amount = answer.action, answer.amount
-        rules = self.rules
-        if action != BET:
-            self._refuse(seat, f"{action} when asked to BET")
-        elif amount is None:
-            self._terminate(seat, Failure(Termination.UNPARSABLE, "BET without an amount"))
-        else:
-            if rules.out_of_range == "clamp":
-                amount = min(max(amount, rules.min_bet), rules.max_bet, seat.balance // 2)
-            if not rules.min_bet <= amount <= rules.max_bet:
-                self._refuse(seat, f"bet {amount}, allowed {rules.min_bet} to {rules.max_bet}")
-            elif 2 * amount > seat.balance:
-                self._refuse(seat, f"bet {amount} with a balance of {seat.balance / 2}", Termination.UNAFFORDABLE)
-            else:
-                seat.bet = amount
-                seat.games += 1
-                self._stake(seat, amount)
+        seat.bet = bet
+        seat.games += 1
+        self._stake(seat, bet)
 
     def _deal(self, playing: list[Seat]) -> None:
         draw = self.shoe.draw
@@ -297,32 +326,16 @@ class Table:
             hand.completed = natural_completes and hand.is_natural
             seat.hands.append(hand)
         self.dealer = [draw(), draw()]
-        self.hand_changes += 1
 
     def _ask_insurance(self, seat: Seat) -> None:
         seat.decisions += 1
         answer = seat.player(self, seat, INSURANCE_OR_NOT)
-        if isinstance(answer, Failure):
-            self._terminate(seat, answer)
+        stake = answer if isinstance(answer, Failure) else self.verify_insurance(seat, answer)
+        if isinstance(stake, Failure):
+            self.terminate(seat, stake)
             return
-        action, amount = answer.action, answer.amount
-        if action == NO_INSURANCE:
-            return
-        if action != INSURANCE:
-            self._refuse(seat, f"{action} when asked for INSURANCE or NO_INSURANCE")
-            return
-        most = seat.bet // 2
-        stake = amount or most
-        if self.rules.out_of_range == "clamp":
-            stake = min(max(stake, 0), most, seat.balance // 2)
-        if not 0 <= stake <= most:
-            self._refuse(seat, f"insurance {stake}, allowed 0 to {most}")
-        elif 2 * stake > seat.balance:
-            balance = seat.balance / 2
-            self._refuse(seat, f"insurance {stake} with a balance of {balance}", Termination.UNAFFORDABLE)
-        else:
-            seat.insurance = stake
-            self._pay(seat, -2 * stake)
+        seat.insurance = stake
+        self._pay(seat, -2 * stake)
 
     def _play(self, seat: Seat) -> None:
         hands = seat.hands
@@ -337,27 +350,17 @@ class Table:
                 self.hand = hand
                 seat.decisions += 1
                 answer = seat.player(self, seat, legal)
-                if isinstance(answer, Failure):
-                    self._terminate(seat, answer)
-                    return
-                action = answer.action
-                if action not in legal:
-                    if action in self.legal_actions(seat, hand, rich=True):
-                        balance = seat.balance / 2
-                        what = f"{action} of a wager of {hand.wager} with a balance of {balance}"
-                        self._refuse(seat, what, Termination.UNAFFORDABLE)
-                    else:
-                        self._refuse(seat, f"{action} with {hand}, allowed {', '.join(legal)}")
+                action = answer if isinstance(answer, Failure) else self.verify_play(seat, hand, answer)
+                if isinstance(action, Failure):
+                    self.terminate(seat, action)
                     return
                 self._apply(action, seat, hand)
             index += 1
         self.hand = None
 
     def _apply(self, action: str, seat: Seat, hand: Hand) -> None:
-        self.hand_changes += 1
         if action == STAND:
             hand.completed = True
-            hand.shown = None
         elif action == SPLIT:
             self._split(seat, hand)
         else:
@@ -391,28 +394,21 @@ class Table:
             if seat.insurance:
                 self._pay(seat, 6 * seat.insurance)
             for hand in seat.hands:
-                hand.net = 0 if hand.is_natural else -2 * hand.wager
                 if hand.is_natural:
                     self._pay(seat, 2 * hand.wager)
 
     def _settle(self, playing: list[Seat]) -> None:
         live = [(seat, hand) for seat in playing if seat.outcome is None for hand in seat.hands if hand.hard <= 21]
         dealer = self._dealer_total() if live else 0
-        for seat in playing:
-            for hand in seat.hands:
-                hand.net = -2 * hand.wager
         for seat, hand in live:
             stake = 2 * hand.wager
             total = hand.total
             if hand.is_natural:
-                hand.net = self.rules.payout(hand.wager)
+                self._pay(seat, stake + self.rules.payout(hand.wager))
             elif dealer > 21 or total > dealer:
-                hand.net = stake
+                self._pay(seat, 2 * stake)
             elif total == dealer:
-                hand.net = 0
-            else:
-                continue
-            self._pay(seat, stake + hand.net)
+                self._pay(seat, stake)
 
     def _dealer_total(self) -> int:
         cards = self.dealer
@@ -431,17 +427,3 @@ class Table:
     def _pay(self, seat: Seat, halves: int) -> None:
         seat.balance += halves
         self.bank -= halves
-        self.money_changes += 1
-
-    def _refuse(self, seat: Seat, what: str, why: Termination = Termination.ILLEGAL) -> None:
-        self._terminate(seat, Failure(why, what))
-
-    def _terminate(self, seat: Seat, failure: Failure) -> None:
-        detail = f"game {self.game_id}, {self.phase}: {failure.detail}"
-        seat.outcome = Outcome(failure.termination, seat.number, detail)
-        self.terminated.append(seat)
-        self._pay(seat, -seat.balance)
-        seat.staked = 0
-        seat.hands = []
-        self.hand = None
-        self.hand_changes += 1

@@ -36,6 +36,8 @@ class LineChannel:
         """How long the last reply took."""
         self.stderr_tail = b""
         """The last bytes of standard error."""
+        self.pipes = (process.stdin, process.stdout, process.stderr)
+        """File descriptors of the bot's standard input, output and error."""
         self._stdin = process.stdin
         self._stdout = process.stdout
         self._stderr = process.stderr
@@ -45,7 +47,12 @@ class LineChannel:
         self._poll = select.poll()
         self._poll.register(self._stdout, select.POLLIN)
         self._poll.register(self._stderr, select.POLLIN)
-        self._answered = [(self._stdout, select.POLLIN)]
+
+    @property
+    def in_order(self) -> bool:
+        """Whether the bot has written nothing beyond its replies and its output is open: others may then use the
+        pipes directly, and hand over to :meth:`resume` when anything unusual comes up."""
+        return not self._buffer and not self._ended
 
     def exchange(self, request: bytes, seconds: float) -> bytes | Termination:
         """Send a line and wait for the next one.
@@ -58,21 +65,24 @@ class LineChannel:
             The reply without its newline; or TIMEOUT: it was late, or the request was not read; EXITED: the bot
             closed its output and left no whole line; OUTPUT_LIMIT: a line longer than :data:`LINE_BYTES`.
         """
-        try:
-            sent = os.write(self._stdin, request)
-        except OSError:
-            sent = 0
-        if sent != len(request) and not self._send(request[sent:], perf_counter() + seconds):
-            self.seconds = seconds
-            return Termination.TIMEOUT
-        started = perf_counter()
-        if not self._buffer and not self._ended and self._poll.poll(seconds * 1000) == self._answered:
-            piece = os.read(self._stdout, _READ_BYTES)
-            end = piece.find(b"\n")
-            if end >= 0 and end == len(piece) - 1 and end <= LINE_BYTES:
-                self.seconds = perf_counter() - started
-                return piece[:end]
-            self._take(piece)
+        return self.resume(request, b"", perf_counter(), seconds)
+
+    def resume(self, unsent: bytes, received: bytes, started: float, seconds: float) -> bytes | Termination:
+        """Finish an exchange that was begun on the pipes.
+
+        Args:
+            unsent: what is left of the request.
+            received: what has come of the reply.
+            started: when writing the request ended, on the clock of :func:`time.perf_counter`; of no account if
+                some is unsent.
+            seconds: wall time for the reply.
+        """
+        if unsent:
+            if not self._send(unsent, perf_counter() + seconds):
+                self.seconds = seconds
+                return Termination.TIMEOUT
+            started = perf_counter()
+        self._buffer += received
         reply = self._receive(started + seconds)
         self.seconds = perf_counter() - started
         return reply

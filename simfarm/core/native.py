@@ -24,7 +24,7 @@ COMPILE_SECONDS = 120
 """Wall time that one call of the compiler may take."""
 COMPILE_BYTES = 4 << 30
 """Address space that one call of the compiler may take."""
-_ERROR_SIGNS = ("error: ", "undefined", "multiple definition")
+_ERROR_SIGNS = ("error: ", "error[", "undefined", "multiple definition")
 
 
 class CompileError(Exception):

@@ -25,7 +25,7 @@ HARD = {
     **dict.fromkeys(range(17, 22), "SSSSSSSSSS"),
 }
 SOFT = {
-    12: "HHHHHHHHHH",
+    12: "HHHHDHHHHH",
     13: "HHHDDHHHHH",
     14: "HHHDDHHHHH",
     15: "HHDDDHHHHH",
