@@ -21,8 +21,9 @@ import polars as pl
 
 from simfarm import query
 from simfarm.core.errors import ConfigError, StoreError
-from simfarm.league import League, Round
+from simfarm.league import League
 from simfarm.report.elimination import elimination
+from simfarm.report.league import Round
 from simfarm.report.render import Column, Report, Table
 from simfarm.store import Run
 

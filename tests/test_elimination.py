@@ -201,6 +201,7 @@ def test_sigma_and_matches_needed() -> None:
     }
     assert lead.value == sum(d.sum() for d in contributions.values())
     assert lead.sigma == pytest.approx(sum(25 * d.var(ddof=1) for d in contributions.values()) ** 0.5)
+    assert lead.sigma
     z = lead.value / lead.sigma
     assert lead.blocks_needed == max(25, np.ceil(25 * (NormalDist().inv_cdf(SURE) / z) ** 2))
     assert certain(found).probabilities["ada"] == pytest.approx(NormalDist().cdf(z), abs=0.03)

@@ -10,6 +10,7 @@ import time
 import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import chdir
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -345,7 +346,7 @@ def test_a_league_holds_the_same_bots_as_its_config(tmp_path: Path) -> None:
             'engine = "ladder"\n[plan]\ntable = 3\n{abc}',
             "plan.table = 3 needs as many bots, not 2: a, b (with two",
         ),
-        ('engine = "ladder"\n[plan]\nplanner = "ring"\n{abc}', ""),
+        ('engine = "ladder"\n[plan]\nplanner = "ring"\n{abc}', "a ring has four bots, not 3: a, b, c"),
         ('engine = "coin"\n[[bots]]\nname = "heads"\n', "c.toml: a league needs two bots or more, not 1"),
         ('engine = "ladder"\n{abc}[[bots]]\nname = "d"\nfile = "d.txt"\n', "bot 'd': "),
     ],
@@ -357,6 +358,19 @@ def test_configs_that_are_no_leagues(tmp_path: Path, text: str, message: str) ->
     (tmp_path / "c.toml").write_text(text.replace("{abc}", abc))
     assert message in mistake("league", "new", "l", "c.toml", cwd=tmp_path)
     assert not (tmp_path / "l").exists()
+
+
+def test_all_must_play_equally_many_matches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    planner = type(registry.planner("pairings"))
+    fair = planner.matchups
+    monkeypatch.setattr(planner, "matchups", lambda *arguments: islice(fair(*arguments), 1, None))
+    config(tmp_path, {"ada": "score=1", "bob": "score=2", "cyd": "score=2"})
+    said = mistake("league", "new", "l", "c.toml", cwd=tmp_path)
+    assert said.startswith("c.toml: plan: cyd would play 2 matches and ")
+    monkeypatch.setattr(planner, "matchups", lambda *arguments: iter(()))
+    assert "the planner pairings gives these bots no match" in mistake(
+        "league", "new", "l", "c.toml", cwd=tmp_path
+    )
 
 
 def test_mistakes_in_the_folder(tmp_path: Path) -> None:
