@@ -31,7 +31,7 @@ for line in sys.stdin.buffer:
     if action == "INSURANCE":
         amount = luck.randint(0, request["max_insurance"])
         if (amount or request["max_insurance"]) > balance: action = "NO_INSURANCE"
-    if luck.random() < float(sys.argv[2] if len(sys.argv) > 2 else 0): action = luck.choice(["HIT", "SPLIT", "DOUBLE"])
+    if len(sys.argv) > 2 and luck.random() < float(sys.argv[2]): action = luck.choice(["HIT", "SPLIT", "DOUBLE"])
     keys = ("match_id", "game_id", "bot_id")
     answer = {"type": "action_response", **{key: request[key] for key in keys}, "action": action, "amount": amount}
     print(json.dumps(answer, separators=luck.choice([None, (",", ":"), (" ,", " : ")])), flush=True)

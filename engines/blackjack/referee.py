@@ -72,18 +72,19 @@ class Match:
         """Play to the end.
 
         Yields:
-            The table after each game, its cards still shown by seats and dealer; or now and then and at the end, if
-            not ``each_game``.
+            The table after each game, its cards still shown by seats and dealer; or now and then, if not
+            ``each_game``.
         """
         gone = 0
         table = self.table
-        for _ in self._games_in_c(each_game) or self._games_in_python():
+        for played in self._games_in_c(each_game) or self._games_in_python():
             while gone < len(table.terminated):
                 self._dismiss(table.terminated[gone])
                 gone += 1
-            yield table
+            if played:
+                yield table
 
-    def _games_in_c(self, each_game: bool) -> Iterator[None] | None:
+    def _games_in_c(self, each_game: bool) -> Iterator[bool] | None:
         """None if decisions are watched, or if this machine has no C compiler: then Python plays the same games."""
         if self._watched:
             return None
@@ -93,10 +94,10 @@ class Match:
             return None
         return fast.play(each_game)
 
-    def _games_in_python(self) -> Iterator[None]:
+    def _games_in_python(self) -> Iterator[bool]:
         while self.table.games_completed < self._games and self.table.play_game():
-            yield
-        yield
+            yield True
+        yield False
 
     def outcome(self, seat: Seat) -> Outcome:
         """How the match ended for a seat."""
