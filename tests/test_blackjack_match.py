@@ -189,7 +189,7 @@ def test_faults(name: str) -> None:
     seat, outcome = found["bad"]
     assert outcome.termination is termination, outcome
     assert detail.replace("5300", "1300") in outcome.detail
-    assert "request ends" in outcome.detail
+    assert match.players["bad"].last_request_end.endswith('"time_budget_ms":50}')
     assert seat.balance == 0
     good, fate = found["good"]
     assert (fate.termination, good.games) == (Termination.COMPLETED, 5)

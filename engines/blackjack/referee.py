@@ -79,7 +79,8 @@ class Match:
         table = self.table
         for played in self._games_in_c(each_game) or self._games_in_python():
             while gone < len(table.terminated):
-                self._dismiss(table.terminated[gone])
+                # at once, so that it takes no time from the others
+                self.players[table.terminated[gone].name].close()
                 gone += 1
             if played:
                 yield table
@@ -106,14 +107,6 @@ class Match:
         if seat.balance < 2 * self.table.rules.min_bet:
             return Outcome(Termination.BROKE)
         return Outcome(Termination.COMPLETED)
-
-    def _dismiss(self, seat: Seat) -> None:
-        """End a terminated seat's process at once, so that it takes no time from the others."""
-        assert seat.outcome is not None
-        player = self.players[seat.name]
-        player.close()
-        detail = f"{seat.outcome.detail}; {player.last_words()}"
-        seat.outcome = Outcome(seat.outcome.termination, seat.outcome.seat, detail)
 
 
 def _watched(player: BotPlayer, watcher: Watcher) -> Callable[[Table, Seat, Legal], Answer | Failure]:
