@@ -193,6 +193,7 @@ def test_a_seat_with_a_natural_is_asked_for_insurance_and_not_to_play() -> None:
     assert asked["st"]["you"]["current_hands"][0]["is_completed"] == 1
 
 
+BET_7 = Answer("BET", 7)
 IDENTITY = {"type": "action_response", "match_id": "m", "game_id": 12, "bot_id": "b"}
 
 
@@ -213,8 +214,7 @@ def reply(**changes: Any) -> bytes:
         (reply(extra=[1, {"a": None}]), Answer("BET", 10)),
         (reply() + b"\r", Answer("BET", 10)),
         (b"\t " + reply() + b"  ", Answer("BET", 10)),
-        (b'{"amount":7,"action":"BET","bot_id":"b","game_id":12,"match_id":"m","type":"action_response"}',)
-        + (Answer("BET", 7),),
+        (b'{"amount":7,"action":"BET","bot_id":"b","game_id":12,"match_id":"m","type":"action_response"}', BET_7),
         (reply(action="INSURANCE", amount=0), Answer("INSURANCE", 0)),
         (reply(action="NO_INSURANCE", amount=None), Answer("NO_INSURANCE")),
         (reply(action="HIT", amount="ten"), Answer("HIT")),

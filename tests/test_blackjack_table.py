@@ -4,6 +4,7 @@ import importlib.util
 import json
 import random
 from collections import Counter
+from itertools import pairwise
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -322,7 +323,7 @@ def test_reshuffle_comes_before_the_bets() -> None:
         assert len(seen) == table.games_completed
     dealt = [before for before, _ in seen]
     assert all(before < 234 and before == discards for before, discards in seen)
-    ends = [before for before, after in zip(dealt, dealt[1:], strict=False) if after == 0]
+    ends = [before for before, after in pairwise(dealt) if after == 0]
     assert len(ends) == table.shoe.shuffles - 1 > 5
     assert all(234 - 30 < end < 234 for end in ends)
 

@@ -185,19 +185,20 @@ class FastTable:
             pipe.to_bot, pipe.from_bot, pipe.errors = player.channel.pipes
             pipe.timeout_ms = math.ceil(player.seconds * 1000)
 
-    def play(self, each_game: bool) -> Iterator[None]:
-        """Play to the end of the match; comes up every game if ``each_game``, else now and then."""
+    def play(self, each_game: bool) -> Iterator[bool]:
+        """Play to the end of the match; yields true after every game if ``each_game``, else now and then, and false
+        at the end."""
         run = self._library.wire_run
         games = 1 if each_game else _PAUSE_GAMES
         try:
             while (outcome := run(self._pointer, games)) != _OVER:
                 if outcome == _PAUSED:
                     self._update(hands=each_game)
-                    yield
+                    yield True
                 else:
                     self._decide(outcome)
             self._update(hands=False)
-            yield
+            yield False
         finally:
             for player, pipe in zip(self._players, self._wire.pipes, strict=False):
                 if pipe.count:

@@ -13,7 +13,7 @@ from simfarm.core.model import Bot, Termination
 from simfarm.core.process import BotProcess, Limits
 
 EXCERPT = 400
-"""Characters of the last request's end and of the last reply that a fault keeps."""
+"""Bytes that are kept of the last request and of the last reply."""
 
 _EXIT_SECONDS = 0.25
 _SHELL_CANNOT_RUN = (126, 127)
@@ -98,10 +98,15 @@ class BotPlayer:
         """The end of what the bot wrote to standard error."""
         return self.channel.stderr_tail.decode(errors="replace")
 
-    def last_words(self) -> str:
-        """The end of the last request and the last reply, for the row of a fault."""
-        reply = "none" if self.last_reply is None else _text(self.last_reply[:EXCERPT])
-        return f"request ends {_text(self.last_request[-EXCERPT:].rstrip())}; last reply {reply}"
+    @property
+    def last_request_end(self) -> str:
+        """The end of the last request, for the row of a fault."""
+        return _text(self.last_request.rstrip()[-EXCERPT:])
+
+    @property
+    def last_reply_start(self) -> str | None:
+        """The start of the last whole reply, for the row of a fault; None if there was none."""
+        return None if self.last_reply is None else _text(self.last_reply[:EXCERPT])
 
     def close(self) -> None:
         """End the process; it may be called again."""

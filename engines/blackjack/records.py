@@ -26,9 +26,9 @@ SEATS = RowTable(
         Column("decisions", pa.uint32(), "requests sent to the bot"),
         Column("termination", NAME, "why the match ended for the bot: completed, broke or its fault"),
         Column("fault_bot", NAME, "the bot again if it was terminated for a fault, else null"),
-        Column(
-            "detail", pa.string(), "of a fault: game, phase, what was wrong, end of the request and last reply"
-        ),
+        Column("detail", pa.string(), "of a fault: game, phase and what was wrong"),
+        Column("last_request", pa.string(), "of a fault: the end of the last request"),
+        Column("last_reply", pa.string(), "of a fault: the start of the last whole reply, null if there was none"),
         Column("stderr", pa.string(), "of a fault: the end of the bot's standard error"),
         Column("reply_us_median", pa.float32(), "time of a reply in microseconds, median; null without requests"),
         Column("reply_us_p99", pa.float32(), "the same, 99th percentile"),
@@ -98,6 +98,8 @@ def add_seats(rows: Rows, block: int, seating: int, match: Match) -> None:
             termination=str(outcome.termination),
             fault_bot=seat.name if fault else None,
             detail=outcome.detail if fault else None,
+            last_request=player.last_request_end if fault else None,
+            last_reply=player.last_reply_start if fault else None,
             stderr=player.stderr_tail if fault else None,
             reply_us_median=median,
             reply_us_p99=p99,

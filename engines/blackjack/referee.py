@@ -72,18 +72,20 @@ class Match:
         """Play to the end.
 
         Yields:
-            The table after each game, its cards still shown by seats and dealer; or now and then and at the end, if
-            not ``each_game``.
+            The table after each game, its cards still shown by seats and dealer; or now and then, if not
+            ``each_game``.
         """
         gone = 0
         table = self.table
-        for _ in self._games_in_c(each_game) or self._games_in_python():
+        for played in self._games_in_c(each_game) or self._games_in_python():
             while gone < len(table.terminated):
-                self._dismiss(table.terminated[gone])
+                # at once, so that it takes no time from the others
+                self.players[table.terminated[gone].name].close()
                 gone += 1
-            yield table
+            if played:
+                yield table
 
-    def _games_in_c(self, each_game: bool) -> Iterator[None] | None:
+    def _games_in_c(self, each_game: bool) -> Iterator[bool] | None:
         """None if decisions are watched, or if this machine has no C compiler: then Python plays the same games."""
         if self._watched:
             return None
@@ -93,10 +95,10 @@ class Match:
             return None
         return fast.play(each_game)
 
-    def _games_in_python(self) -> Iterator[None]:
+    def _games_in_python(self) -> Iterator[bool]:
         while self.table.games_completed < self._games and self.table.play_game():
-            yield
-        yield
+            yield True
+        yield False
 
     def outcome(self, seat: Seat) -> Outcome:
         """How the match ended for a seat."""
@@ -105,14 +107,6 @@ class Match:
         if seat.balance < 2 * self.table.rules.min_bet:
             return Outcome(Termination.BROKE)
         return Outcome(Termination.COMPLETED)
-
-    def _dismiss(self, seat: Seat) -> None:
-        """End a terminated seat's process at once, so that it takes no time from the others."""
-        assert seat.outcome is not None
-        player = self.players[seat.name]
-        player.close()
-        detail = f"{seat.outcome.detail}; {player.last_words()}"
-        seat.outcome = Outcome(seat.outcome.termination, seat.outcome.seat, detail)
 
 
 def _watched(player: BotPlayer, watcher: Watcher) -> Callable[[Table, Seat, Legal], Answer | Failure]:

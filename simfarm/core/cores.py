@@ -1,4 +1,4 @@
-"""A core for a referee and its bots together: a round trip through pipes takes several times as long between cores."""
+"""A core for a referee and its bots together: between cores a round trip takes several times as long."""
 
 import fcntl
 import os
