@@ -164,11 +164,12 @@ class Run:
         Raises:
             StoreError: the folder is another run's, is something else, or cannot be written.
         """
-        wanted = json.loads(json.dumps(config.to_json()))
+        wanted = _plain(config)
         engine = registry.engine(config.engine)
         if (path / "manifest.json").exists():
             present = _read_manifest(path)
-            same_config = present["config"] == wanted
+            # read and written again, so that options that are newer than the folder have their defaults
+            same_config = _plain(_read_config(path, present)) == wanted
             if same_config and (present["engine_version"], present["schema"]) == (engine.version, SCHEMA_VERSION):
                 return cls(path)
             if not update:
@@ -408,6 +409,10 @@ def _sync_folder(path: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+def _plain(config: RunConfig) -> Any:
+    return json.loads(json.dumps(config.to_json()))
 
 
 def _difference(present: Any, wanted: Any, key: str = "") -> str:

@@ -196,7 +196,8 @@ class Matchup:
         """All that decides a block's rows, block index apart, as JSON-ready values."""
         return {
             "bots": [[bot.name, bot.hash] for bot in self.bots],
-            "rules": self.rules.model_dump(mode="json"),
+            # without defaults: a new option must not change the keys of those who do not use it
+            "rules": self.rules.model_dump(mode="json", exclude_defaults=True),
             "seed": self.seed,
             "games": self.games,
             "seatings": self.seatings,
