@@ -185,6 +185,7 @@ def load_config(path: Path) -> RunConfig:
         record=raw.record,
         verdict=raw.verdict,
         where=str(path),
+        folder=path.parent,
     )
 
 
@@ -198,8 +199,10 @@ def build_config(
     record: Sequence[str] = (),
     verdict: Verdict | None = None,
     where: str,
+    folder: Path = Path(),
 ) -> RunConfig:
-    """Put a config together from its parts and load its bots; ``where`` stands in front of messages.
+    """Put a config together from its parts and load its bots; ``where`` stands in front of messages, and paths among
+    the rule options are relative to ``folder``.
 
     Raises:
         ConfigError: a part says something that is not allowed.
@@ -228,13 +231,17 @@ def build_config(
             f"{where}: verdict.reference = {chosen.reference!r} is no bot of this run{near}; "
             f"allowed: {', '.join(names)}"
         )
+    try:
+        rule_options = engine.read_rules(rules or {}, folder)
+    except ConfigError as error:
+        raise ConfigError(f"{where}: rules: {error}") from None
     return RunConfig(
         engine=engine_name,
         seed=seed,
         bots=tuple(engine.load(_complete(spec, engine_name, where)) for spec in specs),
         planner=planner_name,
         plan=validate(planner.options, options, where, "plan"),
-        rules=validate(engine.rules, rules or {}, where, "rules"),
+        rules=validate(engine.rules, rule_options, where, "rules"),
         record=tuple(sorted(set(record))),
         verdict=chosen,
     )

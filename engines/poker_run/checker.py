@@ -45,8 +45,10 @@ class Verdict:
     """Points of all plays; 0 for an invalid output."""
     rounds_cleared: int
     """0 for an invalid output."""
+    moves: int
+    """Moves made before the output ended or went wrong."""
     rounds: tuple[RoundEnd, ...]
-    """The rounds begun before the output ended or went wrong."""
+    """The rounds begun before that."""
     mistake: Mistake | None
     """None for a valid output."""
 
@@ -63,6 +65,7 @@ class Verdict:
             "valid": self.valid,
             "total": self.total,
             "rounds_cleared": self.rounds_cleared,
+            "moves": self.moves,
             "error": mistake
             and {
                 "move": mistake.move,
@@ -108,43 +111,44 @@ def state_of(run: Run) -> str:
 def check(case: Case, ruleset: Ruleset, output: bytes) -> Verdict:
     """Judge an output."""
     run = Run(case, ruleset)
-    mistake = _first_mistake(run, output)
+    moves, mistake = _play(run, output)
     rounds = tuple(run.ended) if run.phase is not Phase.ROUND else (*run.ended, run.so_far())
     if mistake is not None:
-        return Verdict(0, 0, rounds, mistake)
-    return Verdict(run.total, run.rounds_cleared, rounds, None)
+        return Verdict(0, 0, moves, rounds, mistake)
+    return Verdict(run.total, run.rounds_cleared, moves, rounds, None)
 
 
-def _first_mistake(run: Run, output: bytes) -> Mistake | None:
+def _play(run: Run, output: bytes) -> tuple[int, Mistake | None]:
+    """Make an output's moves: how many were made, and what then was wrong."""
     head, _, body = output.partition(b"\n")
     words = words_of(head, 1)
     count = number(words[0]) if len(words) == 1 else None
     if count is None:
         reason = "the first line must be the number of moves"
-        return _mistake(run, 0, 1, head, reason, Termination.UNPARSABLE)
+        return 0, _mistake(run, 0, 1, head, reason, Termination.UNPARSABLE)
     position, end = 0, len(body.rstrip(_BLANK))
     for index in range(count):
         if position >= end:
             reason = f"the count is {count}, {index} moves follow"
-            return _mistake(run, index, index + 2, b"", reason, Termination.UNPARSABLE)
+            return index, _mistake(run, index, index + 2, b"", reason, Termination.UNPARSABLE)
         stop = body.find(b"\n", position, end)
         stop = end if stop < 0 else stop
         line = body[position:stop]
         try:
             run.apply(parse(line, run.ruleset))
         except Unparsable as error:
-            return _mistake(run, index, index + 2, line, str(error), Termination.UNPARSABLE)
+            return index, _mistake(run, index, index + 2, line, str(error), Termination.UNPARSABLE)
         except UnaffordableMove as error:
-            return _mistake(run, index, index + 2, line, str(error), Termination.UNAFFORDABLE)
+            return index, _mistake(run, index, index + 2, line, str(error), Termination.UNAFFORDABLE)
         except IllegalMove as error:
-            return _mistake(run, index, index + 2, line, str(error), Termination.ILLEGAL)
+            return index, _mistake(run, index, index + 2, line, str(error), Termination.ILLEGAL)
         position = stop + 1
     if position < end:
         stop = body.find(b"\n", position, end)
         reason = f"the count is {count}, more lines follow"
         line = body[position : end if stop < 0 else stop]
-        return _mistake(run, count, count + 2, line, reason, Termination.UNPARSABLE)
-    return None
+        return count, _mistake(run, count, count + 2, line, reason, Termination.UNPARSABLE)
+    return count, None
 
 
 def _mistake(run: Run, move: int, line: int, text: bytes, reason: str, termination: Termination) -> Mistake:

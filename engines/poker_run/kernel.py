@@ -269,7 +269,7 @@ class Kernel:
         )
         if result.status != 0:
             return self._explained(case, output, result.move)
-        return Verdict(result.total, result.cleared, self.round_ends(result), None)
+        return self._verdict(np.frombuffer(result, VERDICT)[0])
 
     def _explained(self, case: Case, output: bytes, move: int) -> Verdict:
         verdict = checker.check(case, self.ruleset, output)
@@ -277,27 +277,39 @@ class Kernel:
             raise RuntimeError(f"the checkers do not agree: {move} in C, {verdict.mistake} in Python")
         return verdict
 
-    def round_ends(self, verdict: Any) -> tuple[RoundEnd, ...]:
-        """The rounds of a verdict, a ``struct verdict``."""
-        ends = []
-        for index in range(verdict.rounds):
-            end = verdict.ends[index]
-            ends.append(
+    def verdicts(self, verdicts: Array) -> list[Verdict]:
+        """Valid verdicts of :meth:`replay`, unpacked.
+
+        Raises:
+            ValueError: one of the lists was not valid; its index is in the message.
+        """
+        bad = np.flatnonzero(verdicts["status"])
+        if len(bad):
+            raise ValueError(f"list {bad[0]} is invalid at move {verdicts['move'][bad[0]]}")
+        return [self._verdict(verdict) for verdict in verdicts]
+
+    def _verdict(self, verdict: np.void) -> Verdict:
+        total, _, moves, cleared, rounds, ends = verdict.item()
+        targets = self.ruleset.params.targets
+        unpacked = []
+        for index in range(rounds):
+            points, plays, discards, passed, money, earned, count, owned, types, levels = ends[index]
+            unpacked.append(
                 RoundEnd(
                     number=index + 1,
-                    target=self.ruleset.params.targets[index],
-                    points=end.points,
-                    cleared=bool(end.cleared),
-                    plays=end.plays,
-                    discards=end.discards,
-                    types=tuple(end.types[: end.plays]),
-                    owned=tuple(end.owned[: end.owned_count]),
-                    levels=tuple(end.levels),
-                    money=end.money,
-                    earned=end.earned,
+                    target=targets[index],
+                    points=points,
+                    cleared=bool(passed),
+                    plays=plays,
+                    discards=discards,
+                    types=tuple(map(int, types[:plays])),
+                    owned=tuple(map(int, owned[:count])),
+                    levels=tuple(map(int, levels)),
+                    money=money,
+                    earned=earned,
                 )
             )
-        return tuple(ends)
+        return Verdict(total, cleared, moves, tuple(unpacked), None)
 
 
 @lru_cache(maxsize=64)
