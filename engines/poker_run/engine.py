@@ -146,9 +146,7 @@ class PokerRunEngine(Engine):
         """How many runs cleared how many rounds, over all seeds and rule options of a bot."""
         runs = tables["runs"].select(pl.col("bot").cast(pl.String), "rounds_cleared").collect()
         most = max((_ruleset(matchup).params.rounds for matchup in matchups.values()), default=0)
-        counts = [
-            (pl.col("rounds_cleared") == cleared).sum().alias(str(cleared)) for cleared in range(most + 1)
-        ]
+        counts = [(pl.col("rounds_cleared") == cleared).sum().alias(str(cleared)) for cleared in range(most + 1)]
         return {"Runs by rounds cleared": runs.group_by("bot", maintain_order=True).agg(counts)}
 
     def summarize(

@@ -146,4 +146,6 @@ def _count(
 
 def _names(modifier: Modifier, face: Face, ruleset: Ruleset) -> bool:
     rank, suit = ruleset.cards.ranks[face[0]], ruleset.cards.suits[face[1]]
-    return (modifier.suits is None or suit in modifier.suits) and (modifier.ranks is None or rank in modifier.ranks)
+    return (modifier.suits is None or suit in modifier.suits) and (
+        modifier.ranks is None or rank in modifier.ranks
+    )

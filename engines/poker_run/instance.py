@@ -69,7 +69,9 @@ def read_case(text: str, ruleset: Ruleset, where: str = "case") -> Case:
     for index, what in enumerate(("parameters", "targets")):
         found = " ".join(lines[index]) if len(lines) > index else "missing"
         if found != wanted[index]:
-            raise ConfigError(f"{where}:{index + 1}: the {what} are {found[:80]}, the ruleset's are {wanted[index]}")
+            raise ConfigError(
+                f"{where}:{index + 1}: the {what} are {found[:80]}, the ruleset's are {wanted[index]}"
+            )
     if len(lines) != 2 + params.rounds + params.rounds - 1:
         raise ConfigError(f"{where}: {len(lines)} lines, a case has {2 * params.rounds + 1}")
     identity = [str(card) for card in range(DECK)]

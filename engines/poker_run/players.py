@@ -54,9 +54,7 @@ def load(name: str, path: str, data: bytes) -> Bot:
     except ValidationError as error:
         detail = error.errors()[0]
         key = ".".join(str(part) for part in detail["loc"])
-        raise BotError(
-            f"bot {name!r}: {path}: {key}: {detail['msg']}; players: {', '.join(SOURCES)}"
-        ) from None
+        raise BotError(f"bot {name!r}: {path}: {key}: {detail['msg']}; players: {', '.join(SOURCES)}") from None
     sources = (SourceFile(file, (NATIVE / file).read_bytes()) for file in SOURCES[described.player])
     return Bot(name, (SourceFile("player.toml", data), *sources))
 

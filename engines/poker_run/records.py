@@ -20,7 +20,9 @@ RUNS = Table(
         Column("valid", pa.bool_(), "whether there was an output and every move of it was legal"),
         Column("moves", pa.int32(), "moves made before the output ended or went wrong"),
         Column("invalid_move", pa.int32(), "index of the first move that is wrong, from 0; null if none is"),
-        Column("reason", pa.string(), "what was wrong, with the state it met, or how the bot ended; null if nothing"),
+        Column(
+            "reason", pa.string(), "what was wrong, with the state it met, or how the bot ended; null if nothing"
+        ),
         Column("termination", NAME, "why the run ended"),
         Column("fault_bot", NAME, "the bot, where it is at fault; else null"),
         Column("seconds", pa.float32(), "wall time of the bot; of a built-in player the mean over its shard"),

@@ -117,7 +117,9 @@ class Modifier(_Section):
     @model_validator(mode="after")
     def _consistent(self) -> Self:
         if self.effect is Effect.TIMES and (self.per is not Per.PLAY or self.amount > 100):
-            raise ValueError(f"modifier {self.name}: 'times' goes with per = \"play\" and an amount of at most 100")
+            raise ValueError(
+                f"modifier {self.name}: 'times' goes with per = \"play\" and an amount of at most 100"
+            )
         if self.per is not Per.SCORED and (self.suits is not None or self.ranks is not None):
             raise ValueError(f'modifier {self.name}: suits and ranks go with per = "scored"')
         if (self.per is Per.MONEY) != (self.step is not None):
@@ -168,9 +170,13 @@ class Ruleset(_Section):
             ):
                 for word in words or ():
                     if word not in known:
-                        raise ValueError(f"modifier {modifier.name}: {what}: {word!r} is not one of {' '.join(known)}")
+                        raise ValueError(
+                            f"modifier {modifier.name}: {what}: {word!r} is not one of {' '.join(known)}"
+                        )
         if self._largest_points() >= 2**62:
-            raise ValueError("a play could score more than fits in 64 bits: lower amounts or raise the price of a level")
+            raise ValueError(
+                "a play could score more than fits in 64 bits: lower amounts or raise the price of a level"
+            )
         return self
 
     def _largest_points(self) -> int:

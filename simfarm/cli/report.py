@@ -4,6 +4,7 @@ import typer
 from rich.console import Console
 
 from simfarm.cli.options import Format, FormatOption, RunPath, open_run
+from simfarm.report.leaderboard import leaderboard as leaderboard_report
 from simfarm.report.render import Report
 from simfarm.report.significance import significance as significance_report
 
@@ -24,3 +25,9 @@ def show(report: Report, format: Format) -> None:
 def significance(run: RunPath, format: FormatOption = Format.TEXT) -> None:
     """Who is better than the reference bot, and how sure that is: shares, margins, sigma, verdicts."""
     show(significance_report(open_run(run)), format)
+
+
+@app.command()
+def leaderboard(run: RunPath, format: FormatOption = Format.TEXT) -> None:
+    """Mean scores with their errors, best first, and paired comparisons with the reference bot on the same blocks."""
+    show(leaderboard_report(open_run(run)), format)
