@@ -1,13 +1,14 @@
 """The sweep: every bot alone on every seed, under every combination of rule options.
 
-For games of one player, whose blocks *are* puzzle seeds: a matchup is one bot, one set of rule options and one range of
-seeds. A matchup's own seed comes from the run's seed and the first seed of its range, so that all bots meet the same luck
-under all rules, a longer range keeps the cells of a shorter one, and a new bot adds cells and changes none.
+For games of one player, whose blocks *are* puzzle seeds: a matchup is one bot, one set of rule options and
+one range of seeds. A matchup's own seed comes from the run's seed and the first seed of its range, so that
+all bots meet the same luck under all rules, a longer range keeps the cells of a shorter one, and a new bot
+adds cells and changes none.
 """
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import product
+from itertools import pairwise, product
 from typing import Annotated, Any
 
 from pydantic import Field, ValidationError, field_validator
@@ -21,7 +22,8 @@ _RANGE = re.compile(r"(\d+)(?:-(\d+))?")
 _MOST = 2**32
 
 Seeds = Annotated[
-    tuple[int | str, ...], Field(min_length=1, description='seeds and ranges of them: [7, "1001-1100"], ends included')
+    tuple[int | str, ...],
+    Field(min_length=1, description='seeds and ranges of them: [7, "1001-1100"], ends included'),
 ]
 
 
@@ -36,13 +38,13 @@ class SweepOptions(PlanOptions):
     vary: Annotated[
         dict[str, tuple[Any, ...]],
         Field(description="values by rule option: every combination is played; other options stay as in [rules]"),
-    ] = {}
+    ] = {}  # noqa: RUF012 - pydantic copies it
 
     @field_validator("seeds", "tuning_seeds")
     @classmethod
     def _ranges(cls, value: tuple[int | str, ...]) -> tuple[int | str, ...]:
         parts = sorted((part.start, part.stop) for part in ranges(value))
-        for (_, stop), (start, _) in zip(parts, parts[1:], strict=False):
+        for (_, stop), (start, _) in pairwise(parts):
             if start < stop:
                 raise ValueError(f"seed {start} is named twice")
         return value
@@ -93,9 +95,7 @@ class SweepPlanner(Planner):
         for varied in variants(rules, options.vary):
             for bot in bots:
                 for part in ranges(options.seeds):
-                    yield Matchup(
-                        (bot,), varied, derive(seed, part.start), part.start, part.stop, record=record
-                    )
+                    yield Matchup((bot,), varied, derive(seed, part.start), part.start, part.stop, record=record)
 
 
 def variants(rules: Rules, vary: Mapping[str, Sequence[Any]]) -> Iterator[Rules]:
@@ -116,4 +116,6 @@ def variants(rules: Rules, vary: Mapping[str, Sequence[Any]]) -> Iterator[Rules]
             detail = error.errors()[0]
             key = ".".join(str(part) for part in detail["loc"])
             message = detail["msg"].removeprefix("Value error, ")
-            raise ConfigError(f"plan.vary.{key} = {detail['input']!r}: {message[:1].lower()}{message[1:]}") from None
+            raise ConfigError(
+                f"plan.vary.{key} = {detail['input']!r}: {message[:1].lower()}{message[1:]}"
+            ) from None

@@ -1,8 +1,8 @@
 """Run configs: TOML in, a frozen and validated :class:`RunConfig` out, or one line that says what is wrong.
 
-A config has a few keys of simfarm's own and two tables whose keys belong to others: ``[plan]`` to the planner,
-``[rules]`` to the engine. Each is validated by its owner's model, so that a new engine brings its own options,
-messages and JSON schema.
+A config has a few keys of simfarm's own and two tables whose keys belong to others: ``[plan]`` to the
+planner, ``[rules]`` to the engine. Each is validated by its owner's model, so that a new engine brings its
+own options, messages and JSON schema.
 """
 
 import json
@@ -201,8 +201,8 @@ def build_config(
     where: str,
     folder: Path = Path(),
 ) -> RunConfig:
-    """Put a config together from its parts and load its bots; ``where`` stands in front of messages, and paths among
-    the rule options are relative to ``folder``.
+    """Put a config together from its parts and load its bots; ``where`` stands in front of messages, and
+    paths among the rule options are relative to ``folder``.
 
     Raises:
         ConfigError: a part says something that is not allowed.

@@ -1,4 +1,5 @@
-"""``python -m engines.poker_run gen | check | baseline | planner``: cases, verdicts and players at the command line."""
+"""``python -m engines.poker_run gen | check | baseline | planner``: cases, verdicts and players at the
+command line."""
 
 import json
 import sys

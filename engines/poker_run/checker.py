@@ -1,7 +1,8 @@
 """The checker: any bytes in, a verdict out (statement, sections Output and Score).
 
-Moves are read and made one line at a time, so the first thing wrong is what the verdict names, and nothing after it is
-looked at. This is the readable one; :mod:`engines.poker_run.kernel` has the fast one and asks this one for the reason.
+Moves are read and made one line at a time, so the first thing wrong is what the verdict names, and nothing
+after it is looked at. This is the readable one; :mod:`engines.poker_run.kernel` has the fast one and asks
+this one for the reason.
 """
 
 from dataclasses import dataclass
@@ -58,8 +59,8 @@ class Verdict:
         return self.mistake is None
 
     def to_json(self, ruleset: Ruleset) -> dict[str, Any]:
-        """JSON-ready values: ``valid``, ``total``, ``rounds_cleared``, ``rounds`` and ``error``, which is null or has
-        ``move`` (from 0), ``reason``, ``line``, ``text``, ``state`` and ``termination``."""
+        """JSON-ready values: ``valid``, ``total``, ``rounds_cleared``, ``rounds`` and ``error``, which is
+        null or has ``move`` (from 0), ``reason``, ``line``, ``text``, ``state`` and ``termination``."""
         mistake = self.mistake
         return {
             "valid": self.valid,

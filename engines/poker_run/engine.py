@@ -5,7 +5,7 @@ import time
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import polars as pl
 import pyarrow as pa
@@ -62,7 +62,7 @@ class PokerRunEngine(Engine):
     bots = Path(__file__).parent / "bots"
     suffixes = (".toml",)
     public_blocks = range(1, 11)
-    means: Mapping[str, str] = {"rounds_cleared": "rounds cleared"}  # noqa: RUF012 - the contract says ClassVar
+    means: ClassVar[Mapping[str, str]] = {"rounds_cleared": "cleared"}
 
     def read_rules(self, options: Mapping[str, Any], folder: Path) -> dict[str, Any]:
         """``ruleset`` may name a TOML file; what counts is what it holds."""
@@ -78,7 +78,8 @@ class PokerRunEngine(Engine):
         return read
 
     def load(self, spec: BotSpec) -> Bot:
-        """A bot is a command that reads a case and prints moves, or a small TOML file that names a built-in player.
+        """A bot is a command that reads a case and prints moves, or a small TOML file that names a built-in
+        player.
 
         Words of a command that are files in the bot's folder, and the files that it lists, travel with it.
 
@@ -109,8 +110,8 @@ class PokerRunEngine(Engine):
             players.play(matchup.bots[0], games, ruleset)
 
     def play(self, shard: Shard) -> dict[str, pa.Table]:
-        """See :meth:`Engine.play`. The time column apart, rows of a built-in player depend on the cell alone; rows of a
-        command do if the command is deterministic and not near its time limit."""
+        """See :meth:`Engine.play`. The time column apart, rows of a built-in player depend on the cell
+        alone; rows of a command do if the command is deterministic and not near its time limit."""
         bot, ruleset = shard.matchup.bots[0], _ruleset(shard.matchup)
         seeds = range(shard.start, shard.stop)
         if bot.command is None:

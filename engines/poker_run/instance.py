@@ -16,11 +16,13 @@ class Case:
     orders: tuple[tuple[int, ...], ...]
     """By round: the 52 card ids in draw order."""
     queues: tuple[tuple[int, ...], ...]
-    """By shop (after each round but the last): positions of modifiers in the ruleset, in the order of offer."""
+    """By shop (after each round but the last): positions of modifiers in the ruleset, in the order of
+    offer."""
 
 
 def mulberry32(seed: int) -> Iterator[float]:
-    """The generator mulberry32: endless numbers in [0, 1), multiples of 2**-32; the low 32 bits of the seed count."""
+    """The generator mulberry32: endless numbers in [0, 1), multiples of 2**-32; the low 32 bits of the
+    seed count."""
     state = seed & _MASK
     while True:
         state = (state + 0x6D2B79F5) & _MASK

@@ -227,7 +227,8 @@ class Kernel:
             starts: shape (n + 1,); list i is ``moves[starts[i]:starts[i + 1]]``.
 
         Returns:
-            :data:`VERDICT`, shape (n,). ``status`` is 0 for a valid list, else 2 (illegal) or 3 (unaffordable).
+            :data:`VERDICT`, shape (n,). ``status`` is 0 for a valid list, else 2 (illegal) or 3
+            (unaffordable).
         """
         assert games.dtype == GAME
         assert moves.dtype == MOVE
@@ -258,18 +259,18 @@ class Kernel:
 
     def check(self, case: Case, output: bytes) -> Verdict:
         """Judge an output: the verdict of :func:`checker.check`, most of the time without it."""
-        result, game = _Verdict(), packed_case(case)
+        verdicts, game = np.empty(1, VERDICT), packed_case(case)
         self._library.poker_check(
             ctypes.byref(self.packed),
             ctypes.byref(self._words),
             _pointer(game),
             ctypes.c_char_p(output),
             _I64(len(output)),
-            ctypes.byref(result),
+            _pointer(verdicts),
         )
-        if result.status != 0:
-            return self._explained(case, output, result.move)
-        return self._verdict(np.frombuffer(result, VERDICT)[0])
+        if verdicts["status"][0] != 0:
+            return self._explained(case, output, int(verdicts["move"][0]))
+        return self._verdict(verdicts[0])
 
     def _explained(self, case: Case, output: bytes, move: int) -> Verdict:
         verdict = checker.check(case, self.ruleset, output)
@@ -289,7 +290,8 @@ class Kernel:
         return [self._verdict(verdict) for verdict in verdicts]
 
     def _verdict(self, verdict: np.void) -> Verdict:
-        total, _, moves, cleared, rounds, ends = verdict.item()
+        figures: Any = verdict.item()
+        total, _, moves, cleared, rounds, ends = figures
         targets = self.ruleset.params.targets
         unpacked = []
         for index in range(rounds):

@@ -56,7 +56,8 @@ class Unparsable(ValueError):
 
 
 def words_of(line: bytes, most: int) -> list[bytes]:
-    """The words of a line, at most ``most`` of them and one more if there is more; no more of it is looked at."""
+    """The words of a line, at most ``most`` of them and one more if there is more; no more of it is looked
+    at."""
     found = []
     for match in _WORD.finditer(line):
         found.append(match.group())

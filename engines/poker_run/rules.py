@@ -264,7 +264,11 @@ class Run:
         """
         self.verify(move)
         rounds = len(self.ended)
-        scoring = self._round_move(move) if self.phase is Phase.ROUND else self._shop_move(move)
+        scoring = None
+        if self.phase is Phase.ROUND:
+            scoring = self._round_move(move)
+        else:
+            self._shop_move(move)
         return Event(move, scoring, self.ended[rounds] if len(self.ended) > rounds else None)
 
     def _round_move(self, move: Move) -> Scoring | None:

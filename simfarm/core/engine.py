@@ -44,7 +44,8 @@ class Engine(ABC):
     name: ClassVar[str]
     """The name in configs, rows and on the command line."""
     version: ClassVar[int]
-    """Version of the rules as played; it rises only when results change, and old cells then no longer count."""
+    """Version of the rules as played; it rises only when results change, and old cells then no longer
+    count."""
     rules: ClassVar[type[Rules]]
     """The rule options with their defaults: the official game."""
     tables: ClassVar[tuple[Table, ...]]
@@ -66,13 +67,14 @@ class Engine(ABC):
     suffixes: ClassVar[tuple[str, ...]]
     """Suffixes of files that are bots, for example ``(".c",)``."""
     public_blocks: ClassVar[range | None] = None
-    """Blocks that are published with the game, so that everybody tunes on them: a leaderboard shows them apart."""
+    """Blocks that are published with the game, so that everybody tunes on them: a leaderboard shows them
+    apart."""
     means: ClassVar[Mapping[str, str]] = {}
     """Further numeric columns of the score's table whose means a leaderboard shows: column -> heading."""
 
     def read_rules(self, options: Mapping[str, Any], folder: Path) -> dict[str, Any]:
-        """A config's rule options before they are validated; an engine whose options name files replaces each by what
-        it holds, so that rules travel by content.
+        """A config's rule options before they are validated; an engine whose options name files replaces each
+        by what it holds, so that rules travel by content.
 
         Args:
             options: as they stand in the config.
@@ -136,7 +138,8 @@ class Engine(ABC):
     def leaderboard_tables(
         self, matchups: Mapping[str, Matchup], tables: Mapping[str, pl.LazyFrame]
     ) -> Mapping[str, pl.DataFrame]:
-        """What only this game can add to a leaderboard: small frames by title, columns named as they are shown.
+        """What only this game can add to a leaderboard: small frames by title, columns named as they are
+        shown.
 
         Args:
             matchups: the run's matchups by key, the value in the column ``matchup``.

@@ -1,7 +1,8 @@
 """Run a bot once: input on its standard input, output until it ends, within limits of time, memory and size.
 
-For games whose bots are programs that read one case and print one answer. Whatever the bot does (sleep, flood, close or
-hold its output, leave its input unread, start children), the result is there within the time limit and a little more.
+For games whose bots are programs that read one case and print one answer. Whatever the bot does (sleep,
+flood, close or hold its output, leave its input unread, start children), the result is there within the time
+limit and a little more.
 """
 
 import os
@@ -25,8 +26,9 @@ class Answer:
     output: bytes
     """Standard output: all of it, or what had come when the call was ended."""
     termination: Termination
-    """``completed`` (the bot closed its output or ended with code 0), ``timeout``, ``output_limit``, ``crashed`` (ended
-    by a signal), ``exited`` (ended with another code) or ``memory_limit`` (it failed and its last words say so)."""
+    """``completed`` (the bot closed its output or ended with code 0), ``timeout``, ``output_limit``,
+    ``crashed`` (ended by a signal), ``exited`` (ended with another code) or ``memory_limit`` (it failed
+    and its last words say so)."""
     detail: str
     """For people: the exit code or the limit, and the end of standard error."""
     seconds: float
@@ -71,7 +73,9 @@ def call(bot: Bot, data: bytes, seconds: float, limits: Limits, most_output: int
         detail = f"no answer within {seconds:g} s"
     elif termination is Termination.OUTPUT_LIMIT:
         detail = f"more than {most_output} bytes of output"
-    return Answer(bytes(streams.output), termination, f"{detail}: {tail}" if detail and tail else detail or tail, took)
+    return Answer(
+        bytes(streams.output), termination, f"{detail}: {tail}" if detail and tail else detail or tail, took
+    )
 
 
 def _exchange(

@@ -1,11 +1,13 @@
 """The leaderboard: every bot's mean score with its error, and paired comparisons with a reference bot.
 
-It needs no game: scores, faults and further means are where the engine says (:class:`~simfarm.core.model.Score`), and what
-only one game can add comes from :meth:`Engine.leaderboard_tables`.
+It needs no game: scores, faults and further means are where the engine says
+(:class:`~simfarm.core.model.Score`), and what only one game can add comes from
+:meth:`Engine.leaderboard_tables`.
 
-The unit is a bot's score in one block. Two bots are compared on the units that both have: the same block of one matchup
-where they meet in it, else the same block under the same rules and seed, as in a sweep. Differences are taken within a
-unit, so what a block is worth to everybody cancels. Errors are standard errors over units.
+The unit is a bot's score in one block. Two bots are compared on the units that both have: the same block of
+one matchup where they meet in it, else the same block under the same rules and seed, as in a sweep.
+Differences are taken within a unit, so what a block is worth to everybody cancels. Errors are standard errors
+over units.
 """
 
 import json
@@ -80,9 +82,10 @@ class Board:
 def leaderboard(run: Run) -> Report:
     """The leaderboard of a run's committed rows.
 
-    Its JSON has ``report``, ``engine``, ``unit``, ``reference``, ``boards`` (each with ``rules``, ``public`` and ``bots``:
-    ``name``, ``blocks``, ``mean``, ``error``, ``best``, one key per further mean, ``invalid``, ``paired`` with ``blocks``,
-    ``difference``, ``error``, ``z``), ``faults`` (bot -> termination -> rows), ``tables`` (the game's own) and ``notes``.
+    Its JSON has ``report``, ``engine``, ``unit``, ``reference``, ``boards`` (each with ``rules``, ``public``
+    and ``bots``: ``name``, ``blocks``, ``mean``, ``error``, ``best``, one key per further mean, ``invalid``,
+    ``paired`` with ``blocks``, ``difference``, ``error``, ``z``), ``faults`` (bot -> termination -> rows),
+    ``tables`` (the game's own) and ``notes``.
 
     Raises:
         ConfigError: the reference takes part in no matchup.
@@ -110,8 +113,8 @@ def leaderboard(run: Run) -> Report:
 
 
 def scores(tables: Mapping[str, pl.LazyFrame], engine: Engine, matchups: Mapping[str, Matchup]) -> pl.DataFrame:
-    """One row per bot and block: ``bot``, ``block``, ``unit`` (equal where bots are compared), ``condition`` (position in
-    the rules that occur), ``public``, ``score``, ``invalid`` and the engine's further means.
+    """One row per bot and block: ``bot``, ``block``, ``unit`` (equal where bots are compared), ``condition``
+    (position in the rules that occur), ``public``, ``score``, ``invalid`` and the engine's further means.
 
     A bot of a matchup that no row of a block names scored 0 there.
     """
@@ -269,7 +272,7 @@ def render(
     tables = []
     for board in boards:
         of = f"; {board.title}" if board.title else ""
-        heads = ("blocks", f"mean {unit}", "error", "best", *engine.means.values(), "invalid")
+        heads = ("blocks", "mean", "error", "best", *engine.means.values(), "invalid")
         rows = tuple(_row(standing) for standing in board.standings)
         tables.append(Table(f"{unit.capitalize()} per block{of}", _columns(*heads), rows))
         heads = ("blocks", "difference", "error", "z")
