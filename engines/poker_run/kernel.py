@@ -290,12 +290,12 @@ class Kernel:
         return [self._verdict(verdict) for verdict in verdicts]
 
     def _verdict(self, verdict: np.void) -> Verdict:
-        figures: Any = verdict.item()
-        total, _, moves, cleared, rounds, ends = figures
+        total, moves, cleared = (int(verdict[name]) for name in ("total", "move", "cleared"))
+        ends: list[Any] = verdict["ends"][: verdict["rounds"]].tolist()
         targets = self.ruleset.params.targets
         unpacked = []
-        for index in range(rounds):
-            points, plays, discards, passed, money, earned, count, owned, types, levels = ends[index]
+        for index, end in enumerate(ends):
+            points, plays, discards, passed, money, earned, count, owned, types, levels = end
             unpacked.append(
                 RoundEnd(
                     number=index + 1,
