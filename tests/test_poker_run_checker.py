@@ -17,6 +17,7 @@ from engines.poker_run.kernel import GAME, Kernel, kernel, packed_case, packed_m
 from engines.poker_run.moves import parse
 from engines.poker_run.ruleset import default_ruleset
 from simfarm.core.model import Termination
+from tests.bench.plain_poker import judge
 from tests.poker_random import damaged, random_output, random_plays, scores_in_python
 
 RULES = default_ruleset()
@@ -213,3 +214,16 @@ def test_a_mistake_is_one_line(tmp_path: Path, arguments: tuple[str, ...], messa
     assert done.returncode == 2
     assert done.stderr.startswith(f"poker_run: {message}")
     assert done.stderr.count("\n") == 1
+
+
+def test_a_third_checker_agrees(referee: Kernel) -> None:
+    """The benchmark's plain checker, written apart, gives the same totals for valid and for illegal lists."""
+    rng = random.Random(21)
+    for _ in range(60):
+        case = generate(rng.getrandbits(32), RULES)
+        moves = [parse(line, RULES) for line in random_output(rng, case, RULES).split(b"\n")[1:-1]]
+        if rng.random() < 0.5:
+            rng.shuffle(moves)
+        array = packed_moves(moves)
+        verdict = referee.replay(packed_case(case), array, np.array([0, len(array)]))[0]
+        assert judge(case, RULES, moves) == (verdict["total"], verdict["cleared"])

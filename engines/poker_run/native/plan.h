@@ -121,21 +121,57 @@ static void visit_shop(struct stand *stand, const struct ruleset *rules, const s
         stand->money -= rules->next;
 }
 
+/* Rounds that were solved before: the same cards, levels and modifiers come back again and again. */
+enum { MEMO = 1 << 13 };
+
+struct memo {
+    uint64_t key;
+    struct line line;
+};
+
+static uint64_t key_of(const struct stand *now, int round, int wanted, const struct ruleset *rules)
+{
+    uint64_t key = 0x9E3779B97F4A7C15ull, owned = 0, words[(DECK + 7) / 8] = {0};
+    int money = 0;
+    for (int i = 0; i < now->owned_count; i++) {
+        owned |= 1ull << now->owned[i];
+        if (rules->modifier[now->owned[i]].per == PER_MONEY)
+            money = now->money;
+    }
+    memcpy(words, now->face, DECK);
+    uint64_t parts[4 + TYPES / 2 + (DECK + 7) / 8] = {owned, now->deck, (uint64_t)money << 32 | (uint32_t)round << 8 |
+                                                                          (uint32_t)wanted};
+    memcpy(parts + 4, now->levels, sizeof now->levels);
+    memcpy(parts + 4 + TYPES / 2, words, sizeof words);
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        key = (key ^ parts[i]) * 0xD6E8FEB86659FD93ull;
+        key ^= key >> 32;
+    }
+    return key | 1;
+}
+
 static void play_round(struct course *course, int round, const struct ruleset *rules, const struct game *game, int wanted,
                        struct effort *effort)
 {
     struct stand *now = &course->before[round];
-    struct worth worth;
-    struct deal deal;
-    struct solution solution;
-    tabulate(&worth, rules, now->levels, now->owned, now->owned_count, now->money);
-    lay_out(&deal, rules, game->orders[round], now->face, now->deck);
-    solve(&deal, &worth, rules->targets[round], wanted, effort, &solution);
-    const struct line *line = choose(&solution, rules, rules->targets[round], wanted);
-    course->lines[round].count = 0;
-    course->lines[round].points = 0;
-    if (line)
-        course->lines[round] = *line;
+    uint64_t key = key_of(now, round, wanted, rules);
+    struct memo *memo = &effort->memo[key % MEMO];
+    if (memo->key != key) {
+        struct worth worth;
+        struct deal deal;
+        struct solution solution;
+        tabulate(&worth, rules, now->levels, now->owned, now->owned_count, now->money);
+        lay_out(&deal, rules, game->orders[round], now->face, now->deck);
+        solve(&deal, &worth, rules->targets[round], wanted, effort, &solution);
+        const struct line *line = choose(&solution, rules, rules->targets[round], wanted);
+        memo->key = key;
+        memo->line.count = 0;
+        memo->line.points = 0;
+        if (line)
+            memo->line = *line;
+    } else
+        effort->nodes++;
+    course->lines[round] = memo->line;
 }
 
 /* Play a plan from a round on, which the course has reached; what it holds of later rounds is overwritten. */

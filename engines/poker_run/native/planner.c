@@ -279,12 +279,14 @@ void poker_play(const struct ruleset *rules, const struct game *games, int64_t n
                 int32_t *counts)
 {
     static struct search s;
+    static struct memo memo[MEMO];
     for (int64_t i = 0; i < n; i++) {
         memset(&s, 0, sizeof s);
         s.rules = rules;
         s.game = &games[i];
         s.random = 0x9E3779B97F4A7C15ull;
-        s.effort = (struct effort){.width = 4, .children = 6};
+        memset(memo, 0, sizeof memo);
+        s.effort = (struct effort){.width = 4, .children = 6, .memo = memo};
         search(&s, work);
         counts[i] = write_course(&s, &moves[i * MOST_MOVES]);
     }

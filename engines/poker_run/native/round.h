@@ -5,8 +5,6 @@
  * filled up with such cards. A beam over lines adds one hand at a time. */
 #ifndef POKER_ROUND_H
 #define POKER_ROUND_H
-#include <stdlib.h>
-
 #include "worth.h"
 
 enum { MOST_PLAYS = 16, MOST_WIDTH = 64, MOST_HANDS = 160 };
@@ -38,6 +36,7 @@ struct effort {
     int width;    /* lines kept */
     int children; /* hands tried per line */
     int64_t nodes; /* lines expanded so far: the measure of work */
+    struct memo *memo;
 };
 
 static void lay_out(struct deal *deal, const struct ruleset *rules, const uint8_t *order, const uint8_t *face,
@@ -136,9 +135,6 @@ static void offer(struct hands *hands, const struct deal *deal, const struct wor
     struct hand *hand = &hands->list[hands->count];
     uint8_t faces[MOST_CARDS];
     int n = faces_of(deal, cards, faces);
-    for (int i = 0; i < hands->count; i++)
-        if (hands->list[i].cards == cards)
-            return;
     hand->cards = cards;
     hand->parts = parts_of(worth, faces, n);
     hand->points = points_of(worth, &hand->parts, made, 1);
@@ -222,8 +218,9 @@ static void offer_flushes(struct hands *hands, const struct deal *deal, const st
             continue;
         offer(hands, deal, worth, first, made);
         int start = last_place(first) + 1;
-        for (int stop = start + 4; stop < deal->count + 4; stop += 6)
-            offer(hands, deal, worth, heaviest_of(set & below(stop), 5, weight), made);
+        for (int stop = start + 6; stop < deal->count + 12; stop += 12)
+            if (set & below(stop) & ~first)
+                offer(hands, deal, worth, heaviest_of(set & below(stop), 5, weight), made);
         /* A full house or five of a kind within the suit needs copies. */
         for (int r = 0; r < RANKS; r++) {
             uint64_t three = first_of(set & deal->rank[r], 3);
@@ -280,13 +277,26 @@ static void offer_equals(struct hands *hands, const struct deal *deal, const str
         offer(hands, deal, worth, pairs[0] | pairs[1], made);
 }
 
-static int by_points(const void *a, const void *b)
+/* Move the best hand from `at` on to `at`: the most points, of equal ones the one that is complete first. Copies of the
+ * hand before it are passed over. Returns 0 when there is none left. */
+static int best_first(struct hands *hands, int at)
 {
-    const struct hand *x = a, *y = b;
-    if (x->points != y->points)
-        return x->points < y->points ? 1 : -1;
-    int p = last_place(x->cards), q = last_place(y->cards);
-    return p != q ? p - q : x->cards < y->cards ? -1 : x->cards > y->cards;
+    int best = -1;
+    for (int i = at; i < hands->count; i++) {
+        const struct hand *a = &hands->list[i];
+        if (at && a->cards == hands->list[at - 1].cards)
+            continue;
+        const struct hand *b = &hands->list[best < 0 ? i : best];
+        if (best < 0 || a->points > b->points ||
+            (a->points == b->points && last_place(a->cards) < last_place(b->cards)))
+            best = i;
+    }
+    if (best < 0)
+        return 0;
+    struct hand hand = hands->list[best];
+    hands->list[best] = hands->list[at];
+    hands->list[at] = hand;
+    return 1;
 }
 
 /* ---- the beam */
@@ -361,8 +371,7 @@ static void solve(const struct deal *deal, const struct worth *worth, int64_t en
             offer_equals(&hands, deal, worth, open, made, weight);
             if (hands.count < 8 && open)
                 offer(&hands, deal, worth, open & -open, made);
-            qsort(hands.list, (size_t)hands.count, sizeof *hands.list, by_points);
-            for (int h = 0, had = 0; h < hands.count && had < effort->children; h++)
+            for (int h = 0, had = 0; had < effort->children && best_first(&hands, h); h++)
                 had += extend(deal, worth, &from[i], &hands.list[h], to, count, effort->width);
             effort->nodes++;
         }
