@@ -27,7 +27,7 @@ MOST_OFFERS = 32
 MOST_OWNED = 16
 _WORD = 33
 NATIVE = Path(__file__).parent / "native"
-FLAGS = ("-O3", "-std=gnu11", "-fPIC")
+FLAGS = ("-O3", "-std=gnu11", "-fPIC", "-ffp-contract=off")
 PATTERNS = ((1, 1, 1, 1, 1), (2, 1, 1, 1), (2, 2, 1), (3, 1, 1), (3, 2), (4, 1), (5,))
 """Patterns of equal ranks, in the kernel's numbering."""
 

@@ -93,4 +93,4 @@ def play(bot: Bot, games: Array, ruleset: Ruleset) -> tuple[Array, npt.NDArray[n
 def _library(sources: tuple[SourceFile, ...]) -> ctypes.CDLL:
     unit = Unit(sources[0].path, FLAGS)
     files = {source.path: source.data for source in sources}
-    return ctypes.CDLL(str(build(files, [unit], ("-shared", "-lm"), "player.so")))
+    return ctypes.CDLL(str(build(files, [unit], ("-shared",), "player.so")))

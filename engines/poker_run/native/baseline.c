@@ -1,6 +1,6 @@
-/* baseline: greedy, without a look at what comes. It plays what scores most now; while that would not reach the target on
- * average over the plays left, it throws away what does not fit its best start of a hand. In the shop it buys offers in
- * the order shown, then levels the hand type that it has played most. */
+/* baseline: greedy, without a look at what comes. It plays what scores most now; while that would not reach
+ * the target on average over the plays left, it throws away what does not fit its best start of a hand. In
+ * the shop it buys offers in the order shown, then levels the hand type that it has played most. */
 #include "rules.h"
 
 enum { MOST_MOVES = 1024, MOST_HELD = 16 };

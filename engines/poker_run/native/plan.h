@@ -1,5 +1,5 @@
-/* A plan for a whole run: what to buy in each shop, and in which rounds to play on past the target for points. What a
- * plan is worth is found by playing it. */
+/* A plan for a whole run: what to buy in each shop, and in which rounds to play on past the target for
+ * points. What a plan is worth is found by playing it. */
 #ifndef POKER_PLAN_H
 #define POKER_PLAN_H
 #include "round.h"
@@ -44,7 +44,8 @@ static void first_stand(struct stand *stand, const struct ruleset *rules)
         stand->face[card] = (uint8_t)card;
 }
 
-/* The line to play: the fewest plays that reach the target, but at least as many as wanted; else the most points. */
+/* The line to play: the fewest plays that reach the target, but at least as many as wanted; else the most
+ * points. */
 static const struct line *choose(const struct solution *solution, const struct ruleset *rules, int64_t target, int wanted)
 {
     const struct line *best = 0;
@@ -174,23 +175,30 @@ static void play_round(struct course *course, int round, const struct ruleset *r
     course->lines[round] = memo->line;
 }
 
+/* A cleared round's pay, and the shop after it: how things stand before the next round. */
+static void leave_round(struct course *course, int round, const struct plan *plan, const struct ruleset *rules)
+{
+    const struct stand *now = &course->before[round];
+    struct stand *then = &course->before[round + 1];
+    int interest = now->money / rules->interest_step;
+    *then = *now;
+    then->total += course->lines[round].points;
+    then->money += rules->clear + rules->unused_play * (rules->plays - course->lines[round].count);
+    then->money += interest < rules->interest_max ? interest : rules->interest_max;
+    visit_shop(then, rules, plan->items[round], plan->counts[round], 0, 0);
+}
+
 /* Play a plan from a round on, which the course has reached; what it holds of later rounds is overwritten. */
 static void follow(struct course *course, const struct plan *plan, int from, const struct ruleset *rules,
                    const struct game *game, struct effort *effort)
 {
     for (int round = from; round < rules->rounds; round++) {
-        struct stand *now = &course->before[round], *then = &course->before[round + 1];
         play_round(course, round, rules, game, plan->plays[round], effort);
-        *then = *now;
-        then->total += course->lines[round].points;
         course->reached = round + 1;
-        course->total = then->total;
+        course->total = course->before[round].total + course->lines[round].points;
         if (course->lines[round].points < rules->targets[round] || round == rules->rounds - 1)
             return;
-        int interest = now->money / rules->interest_step;
-        then->money += rules->clear + rules->unused_play * (rules->plays - course->lines[round].count);
-        then->money += interest < rules->interest_max ? interest : rules->interest_max;
-        visit_shop(then, rules, plan->items[round], plan->counts[round], 0, 0);
+        leave_round(course, round, plan, rules);
     }
 }
 

@@ -1,11 +1,18 @@
-/* planner: a local search over plans. A plan is changed a little, played from there on, and kept when that is better, or,
- * with a chance that falls, when it is a little worse. All is bounded by work, not by time, so that a case always gets
- * the same moves. */
-#include <math.h>
-
+/* planner: a local search over plans. A plan is changed a little, played from there on, and kept when that is
+ * better, or, with a chance that falls, when it is a little worse. All is bounded by work, not by time, so
+ * that a case always gets the same moves. */
 #include "plan.h"
 
 enum { MOST_MOVES = 1024 };
+enum {
+    STARTS = 4,       /* searches from nothing: most of what a plan can reach is settled early, so several are made ... */
+    FIRST_SHARE = 60, /* ... with this share of the work in percent, ... */
+    STEPS = 2,        /* ... and the rest goes into the best plan so far, taken up this often */
+    WIDTH = 4,        /* of the beam over a round's lines */
+    CHILDREN = 6,
+};
+/* Temperatures at which a search starts, as shares of the points; they fall to 0. */
+static const double first_heat = 0.05, later_heat = 0.03;
 
 struct search {
     const struct ruleset *rules;
@@ -25,7 +32,13 @@ static uint32_t below_n(struct search *s, uint32_t n)
     return (uint32_t)((s->random >> 32) * n >> 32);
 }
 
-static double chance(struct search *s) { return below_n(s, 1u << 30) / (double)(1u << 30); }
+/* An exponential number of mean about 1, by sums and products alone, so that it is the same everywhere. */
+static double exponential(struct search *s)
+{
+    uint32_t number = below_n(s, 1u << 30), fraction = below_n(s, 1u << 16);
+    int zeros = number ? __builtin_clz(number) - 2 : 30;
+    return 0.693 * (zeros + fraction / 65536.0);
+}
 
 static int add_item(struct plan *plan, int shop, struct item item, uint32_t at)
 {
@@ -163,8 +176,8 @@ static int change(struct search *s, struct plan *plan)
     return (shop < from ? shop : from) + 1;
 }
 
-/* Drop what the course passes over, so that plans stay short: items that could not be bought. */
-static void search(struct search *s, int64_t work)
+/* Take up a plan that buys nothing. */
+static void start_over(struct search *s)
 {
     const struct ruleset *rules = s->rules;
     memset(&s->plan, 0, sizeof s->plan);
@@ -172,45 +185,65 @@ static void search(struct search *s, int64_t work)
         s->plan.plays[round] = (uint8_t)(round < rules->rounds / 2 ? 1 : rules->plays);
     first_stand(&s->course.before[0], rules);
     follow(&s->course, &s->plan, 0, rules, s->game, &s->effort);
-    s->best = s->course;
-    s->best_plan = s->plan;
+}
+
+/* Play a changed plan from a round on: s->trial. Returns 0 where nothing changes. */
+static int attempt(struct search *s, const struct plan *plan, int from)
+{
+    const struct ruleset *rules = s->rules;
+    memcpy(s->trial.before, s->course.before, sizeof s->course.before[0] * (size_t)(from + 1));
+    memcpy(s->trial.lines, s->course.lines, sizeof s->course.lines[0] * (size_t)from);
+    if (from > 0) {
+        leave_round(&s->trial, from - 1, plan, rules);
+        if (!memcmp(&s->trial.before[from], &s->course.before[from], sizeof s->trial.before[0]) &&
+            !memcmp(plan->items[from], s->plan.items[from], sizeof plan->items - (size_t)from * sizeof plan->items[0]))
+            return 0;
+    }
+    follow(&s->trial, plan, from, rules, s->game, &s->effort);
+    return 1;
+}
+
+/* Annealing from the present plan, up to `work`. */
+static void anneal(struct search *s, int64_t work, double heat)
+{
+    int64_t start = s->effort.nodes;
     while (s->effort.nodes < work) {
-        double progress = (double)s->effort.nodes / (double)work, heat = 0.15 * (1 - progress) * (1 - progress);
+        double left = 1 - (double)(s->effort.nodes - start) / (double)(work - start);
         struct plan plan = s->plan;
         int from = change(s, &plan);
-        if (from < 0 || from >= s->course.reached) {
+        if (from < 0 || from >= s->course.reached || !attempt(s, &plan, from)) {
             s->effort.nodes++;
             continue;
         }
-        /* Everything before that round stays; the shop just before it is visited again. */
-        int start = from;
-        memcpy(s->trial.before, s->course.before, sizeof s->course.before[0] * (size_t)(start + 1));
-        memcpy(s->trial.lines, s->course.lines, sizeof s->course.lines[0] * (size_t)start);
-        if (start > 0) {
-            struct stand *now = &s->trial.before[start];
-            const struct stand *was = &s->course.before[start - 1];
-            int used = s->course.lines[start - 1].count, interest = was->money / rules->interest_step;
-            *now = *was;
-            now->total += s->course.lines[start - 1].points;
-            now->money += rules->clear + rules->unused_play * (rules->plays - used);
-            now->money += interest < rules->interest_max ? interest : rules->interest_max;
-            visit_shop(now, rules, plan.items[start - 1], plan.counts[start - 1], 0, 0);
-            if (!memcmp(now, &s->course.before[start], sizeof *now) &&
-                !memcmp(&plan.items[start], &s->plan.items[start], sizeof plan.items - start * sizeof plan.items[0])) {
-                s->effort.nodes++;
-                continue;
-            }
+        /* As in annealing on the logarithm of the points: a loss by the factor 1 + x passes with chance
+         * exp(-x / heat). */
+        if (s->trial.total < s->course.total &&
+            (double)s->trial.total * (1 + heat * left * left * exponential(s)) < (double)s->course.total)
+            continue;
+        s->plan = plan;
+        s->course = s->trial;
+        if (s->course.total > s->best.total) {
+            s->best = s->course;
+            s->best_plan = s->plan;
         }
-        follow(&s->trial, &plan, start, rules, s->game, &s->effort);
-        double gain = log((double)s->trial.total + 1) - log((double)s->course.total + 1);
-        if (gain >= 0 || (heat > 0 && chance(s) < exp(gain / heat))) {
-            s->plan = plan;
-            s->course = s->trial;
-            if (s->course.total > s->best.total) {
-                s->best = s->course;
-                s->best_plan = s->plan;
-            }
+    }
+}
+
+static void search(struct search *s, int64_t work)
+{
+    int64_t first = work * FIRST_SHARE / 100;
+    for (int start = 0; start < STARTS; start++) {
+        start_over(s);
+        if (s->course.total > s->best.total || !start) {
+            s->best = s->course;
+            s->best_plan = s->plan;
         }
+        anneal(s, first * (start + 1) / STARTS, first_heat);
+    }
+    for (int turn = 0; turn < STEPS; turn++) {
+        s->plan = s->best_plan;
+        s->course = s->best;
+        anneal(s, first + (work - first) * (turn + 1) / STEPS, later_heat);
     }
 }
 
@@ -286,7 +319,7 @@ void poker_play(const struct ruleset *rules, const struct game *games, int64_t n
         s.game = &games[i];
         s.random = 0x9E3779B97F4A7C15ull;
         memset(memo, 0, sizeof memo);
-        s.effort = (struct effort){.width = 4, .children = 6, .memo = memo};
+        s.effort = (struct effort){.width = WIDTH, .children = CHILDREN, .memo = memo};
         search(&s, work);
         counts[i] = write_course(&s, &moves[i * MOST_MOVES]);
     }

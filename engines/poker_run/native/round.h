@@ -1,8 +1,8 @@
 /* One round, solved: which plays to make when the draw order is known.
  *
- * The cards of the round are places 0, 1, ... in its draw order, sets of them bits. A line is a list of hands to make, in
- * order; `walk` plays it out: discard cards that no hand of the line needs until the next hand is complete, then play it,
- * filled up with such cards. A beam over lines adds one hand at a time. */
+ * The cards of the round are places 0, 1, ... in its draw order, sets of them bits. A line is a list of hands
+ * to make, in order; `walk` plays it out: discard cards that no hand of the line needs until the next hand is
+ * complete, then play it, filled up with such cards. A beam over lines adds one hand at a time. */
 #ifndef POKER_ROUND_H
 #define POKER_ROUND_H
 #include "worth.h"
@@ -277,8 +277,8 @@ static void offer_equals(struct hands *hands, const struct deal *deal, const str
         offer(hands, deal, worth, pairs[0] | pairs[1], made);
 }
 
-/* Move the best hand from `at` on to `at`: the most points, of equal ones the one that is complete first. Copies of the
- * hand before it are passed over. Returns 0 when there is none left. */
+/* Move the best hand from `at` on to `at`: the most points, of equal ones the one that is complete first.
+ * Copies of the hand before it are passed over. Returns 0 when there is none left. */
 static int best_first(struct hands *hands, int at)
 {
     int best = -1;

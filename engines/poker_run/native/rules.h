@@ -1,5 +1,5 @@
-/* The rules in C: the state of a run, scoring, and every move. rules.py and hands.py are the readable ones; names and
- * order of checks are theirs. Structures that Python fills or reads are mirrored in kernel.py. */
+/* The rules in C: the state of a run, scoring, and every move. rules.py and hands.py are the readable ones;
+ * names and order of checks are theirs. Structures that Python fills or reads are mirrored in kernel.py. */
 #ifndef POKER_RULES_H
 #define POKER_RULES_H
 #include <stdint.h>

@@ -1,5 +1,6 @@
-/* What plays are worth in one round, tabulated: in a round levels, modifiers and money stand still, so for a hand type
- * and a number of cards the sums are linear in kickers, plays made and discards left. Exact for every ruleset. */
+/* What plays are worth in one round, tabulated: in a round levels, modifiers and money stand still, so for a
+ * hand type and a number of cards the sums are linear in kickers, plays made and discards left. Exact, but
+ * for modifiers that count scored cards only on the last play: what those add is left out. */
 #ifndef POKER_WORTH_H
 #define POKER_WORTH_H
 #include "rules.h"
