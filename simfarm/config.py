@@ -300,9 +300,15 @@ def _fields_at(model: type[BaseModel], location: tuple[str, ...]) -> list[str]:
     node = schema
     for part in location:
         node = node["items"] if part.isdigit() else node["properties"][part]
-        while reference := (node.get("$ref") or next((r["$ref"] for r in node.get("allOf", [])), None)):
+        while reference := _reference(node):
             node = schema["$defs"][reference.rsplit("/", 1)[1]]
     return list(node.get("properties", {}))
+
+
+def _reference(node: Mapping[str, Any]) -> str | None:
+    """What a schema's node refers to, itself or as one of several."""
+    nodes = [node, *node.get("allOf", ()), *node.get("anyOf", ())]
+    return next((one["$ref"] for one in nodes if "$ref" in one), None)
 
 
 def json_schema() -> dict[str, Any]:

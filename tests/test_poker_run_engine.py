@@ -195,6 +195,7 @@ def test_a_ruleset_travels_by_content(tmp_path: Path) -> None:
         ({"ruleset": "none.toml"}, r"test: rules: ruleset = 'none.toml': .*none.toml cannot be read"),
         ({"ruleset": "bad.toml"}, r"test: rules: ruleset = 'bad.toml': .*bad.toml is not TOML"),
         ({"ruleset": "empty.toml"}, r"test: rules.ruleset.format: this key is required"),
+        ({"ruleset": "extra.toml"}, r"rules.ruleset.params.roundz: unknown key \(did you mean 'rounds'\?\)"),
         ({"seconds": 0}, r"rules.seconds = 0"),
         ({"discard": 1}, r"rules.discard: unknown key \(did you mean 'discards'\?\)"),
     ],
@@ -202,6 +203,8 @@ def test_a_ruleset_travels_by_content(tmp_path: Path) -> None:
 def test_rules_with_a_mistake(tmp_path: Path, rules: dict[str, Any], message: str) -> None:
     (tmp_path / "bad.toml").write_text("x = ")
     (tmp_path / "empty.toml").write_text("")
+    text = (ROOT / "engines" / "poker_run" / "ruleset.toml").read_text()
+    (tmp_path / "extra.toml").write_text(text.replace("rounds = 8", "rounds = 8\nroundz = 8"))
     with pytest.raises(ConfigError, match=message):
         config(ENGINE.bundled()["baseline"], folder=tmp_path, rules=rules)
 

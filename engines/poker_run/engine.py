@@ -25,10 +25,19 @@ from simfarm.core.oneshot import call
 from simfarm.core.process import Limits
 
 
+def _file_or_table(schema: dict[str, Any]) -> None:
+    """In a config the ruleset is the name of a file; in a manifest, what it holds."""
+    del schema["default"]
+    schema["anyOf"] = [{"type": "string"}, {"$ref": schema.pop("$ref")}]
+
+
 class PokerRunRules(Rules):
     """The numbers of the game, and what a bot that is a command may use."""
 
-    ruleset: Annotated[Ruleset, Field(description="a TOML file of the form of ruleset.toml")] = default_ruleset()
+    ruleset: Annotated[
+        Ruleset,
+        Field(description="a TOML file of the form of ruleset.toml", json_schema_extra=_file_or_table),
+    ] = default_ruleset()
     hand_size: Annotated[int | None, Field(ge=1, le=16, description="H instead of the ruleset's")] = None
     plays: Annotated[int | None, Field(ge=1, le=16, description="P instead of the ruleset's")] = None
     discards: Annotated[int | None, Field(ge=0, le=16, description="D instead of the ruleset's")] = None

@@ -109,8 +109,8 @@ static void visit(struct player *player)
 }
 
 /* Play n cases: moves of case i go to moves[i * 1024], their number to counts[i]. Work is not used. */
-void poker_play(const struct ruleset *rules, const struct game *games, int64_t n, int64_t work, struct move *moves,
-                int32_t *counts)
+void poker_play(const struct ruleset *rules, const struct game *games, int64_t n, int64_t work,
+                struct move *moves, int32_t *counts)
 {
     (void)work;
     for (int64_t i = 0; i < n; i++) {

@@ -46,7 +46,8 @@ static void first_stand(struct stand *stand, const struct ruleset *rules)
 
 /* The line to play: the fewest plays that reach the target, but at least as many as wanted; else the most
  * points. */
-static const struct line *choose(const struct solution *solution, const struct ruleset *rules, int64_t target, int wanted)
+static const struct line *choose(const struct solution *solution, const struct ruleset *rules, int64_t target,
+                                 int wanted)
 {
     const struct line *best = 0;
     int cleared = 0;
@@ -92,8 +93,8 @@ static void shop_item(struct stand *stand, const struct ruleset *rules, const st
         tell(context, item->kind, item->card, item->which);
 }
 
-static void visit_shop(struct stand *stand, const struct ruleset *rules, const struct item *items, int count, bought *tell,
-                       void *context)
+static void visit_shop(struct stand *stand, const struct ruleset *rules, const struct item *items, int count,
+                       bought *tell, void *context)
 {
     int window = 0;
     for (int start = 0; start < rules->queue; start += rules->window)
@@ -140,10 +141,10 @@ static uint64_t key_of(const struct stand *now, int round, int wanted, const str
             money = now->money;
     }
     memcpy(words, now->face, DECK);
-    uint64_t parts[4 + TYPES / 2 + (DECK + 7) / 8] = {owned, now->deck, (uint64_t)money << 32 | (uint32_t)round << 8 |
-                                                                          (uint32_t)wanted};
-    memcpy(parts + 4, now->levels, sizeof now->levels);
-    memcpy(parts + 4 + TYPES / 2, words, sizeof words);
+    uint64_t parts[3 + TYPES / 2 + (DECK + 7) / 8] = {owned, now->deck};
+    parts[2] = (uint64_t)money << 32 | (uint32_t)round << 8 | (uint32_t)wanted;
+    memcpy(parts + 3, now->levels, sizeof now->levels);
+    memcpy(parts + 3 + TYPES / 2, words, sizeof words);
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
         key = (key ^ parts[i]) * 0xD6E8FEB86659FD93ull;
         key ^= key >> 32;
@@ -151,8 +152,8 @@ static uint64_t key_of(const struct stand *now, int round, int wanted, const str
     return key | 1;
 }
 
-static void play_round(struct course *course, int round, const struct ruleset *rules, const struct game *game, int wanted,
-                       struct effort *effort)
+static void play_round(struct course *course, int round, const struct ruleset *rules, const struct game *game,
+                       int wanted, struct effort *effort)
 {
     struct stand *now = &course->before[round];
     uint64_t key = key_of(now, round, wanted, rules);

@@ -5,9 +5,9 @@
 
 enum { MOST_MOVES = 1024 };
 enum {
-    STARTS = 4,       /* searches from nothing: most of what a plan can reach is settled early, so several are made ... */
-    FIRST_SHARE = 60, /* ... with this share of the work in percent, ... */
-    STEPS = 2,        /* ... and the rest goes into the best plan so far, taken up this often */
+    STARTS = 4,       /* searches from nothing, for what a plan can reach is settled early; */
+    FIRST_SHARE = 60, /* the share of the work that goes into them, in percent; */
+    STEPS = 2,        /* the rest goes into the best plan so far, taken up this often */
     WIDTH = 4,        /* of the beam over a round's lines */
     CHILDREN = 6,
 };
@@ -308,8 +308,8 @@ static int write_course(const struct search *s, struct move *moves)
 }
 
 /* Play n cases: moves of case i go to moves[i * 1024], their number to counts[i]. */
-void poker_play(const struct ruleset *rules, const struct game *games, int64_t n, int64_t work, struct move *moves,
-                int32_t *counts)
+void poker_play(const struct ruleset *rules, const struct game *games, int64_t n, int64_t work,
+                struct move *moves, int32_t *counts)
 {
     static struct search s;
     static struct memo memo[MEMO];

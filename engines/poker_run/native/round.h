@@ -36,7 +36,7 @@ struct effort {
     int width;    /* lines kept */
     int children; /* hands tried per line */
     int64_t nodes; /* lines expanded so far: the measure of work */
-    struct memo *memo;
+    struct memo *memo; /* rounds solved before (plan.h) */
 };
 
 static void lay_out(struct deal *deal, const struct ruleset *rules, const uint8_t *order, const uint8_t *face,
@@ -71,7 +71,8 @@ static int faces_of(const struct deal *deal, uint64_t set, uint8_t *faces)
 typedef void step(void *context, enum kind kind, uint64_t cards);
 
 /* The points of a line, or -1 if its hands cannot be had in this order. */
-static int64_t walk(const struct deal *deal, const struct worth *worth, const struct line *line, step *tell, void *context)
+static int64_t walk(const struct deal *deal, const struct worth *worth, const struct line *line, step *tell,
+                    void *context)
 {
     const struct ruleset *rules = worth->rules;
     int next = rules->hand_size < deal->count ? rules->hand_size : deal->count, left = rules->discards;
@@ -171,8 +172,8 @@ static uint64_t heaviest_of(uint64_t set, int n, const int32_t *weight)
 
 static const uint16_t runs[10] = {0x100F, 0x1F, 0x3E, 0x7C, 0xF8, 0x1F0, 0x3E0, 0x7C0, 0xF80, 0x1F00};
 
-static void offer_straights(struct hands *hands, const struct deal *deal, const struct worth *worth, uint64_t open,
-                            int made, const int32_t *weight, int flat)
+static void offer_straights(struct hands *hands, const struct deal *deal, const struct worth *worth,
+                            uint64_t open, int made, const int32_t *weight, int flat)
 {
     uint16_t present = 0;
     for (int r = 0; r < RANKS; r++)
@@ -317,8 +318,8 @@ static void keep(struct line *lines, int *count, int width, const struct line *l
 }
 
 /* Put a hand into a line at the place where its last card comes, and where that is not the end also there. */
-static int extend(const struct deal *deal, const struct worth *worth, const struct line *line, const struct hand *hand,
-                   struct line *lines, int *count, int width)
+static int extend(const struct deal *deal, const struct worth *worth, const struct line *line,
+                  const struct hand *hand, struct line *lines, int *count, int width)
 {
     int natural = line->count, last = last_place(hand->cards), possible = 0;
     while (natural > 0 && last_place(line->hands[natural - 1].cards) > last)
@@ -340,8 +341,8 @@ static int extend(const struct deal *deal, const struct worth *worth, const stru
 }
 
 /* The best lines by number of plays. Stops as soon as `enough` points are had, with at least `least` plays. */
-static void solve(const struct deal *deal, const struct worth *worth, int64_t enough, int least, struct effort *effort,
-                  struct solution *solution)
+static void solve(const struct deal *deal, const struct worth *worth, int64_t enough, int least,
+                  struct effort *effort, struct solution *solution)
 {
     static _Thread_local struct line beams[2][MOST_WIDTH + 1];
     static _Thread_local struct hands hands;
