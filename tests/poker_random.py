@@ -52,6 +52,8 @@ def random_output(rng: random.Random, case: Case, ruleset: Ruleset) -> bytes:
     moves = []
     while run.phase is not Phase.OVER and rng.random() < 0.99:
         move = _round_move(rng, run) if run.phase is Phase.ROUND else _shop_move(rng, run)
+        if move is None:
+            break
         run.apply(move)
         moves.append(move)
     lines = [str(len(moves)), *(move.text(ruleset) for move in moves)]
@@ -70,9 +72,11 @@ def _round_move(rng: random.Random, run: Run) -> Move:
     return Move(Kind.PLAY, best)
 
 
-def _shop_move(rng: random.Random, run: Run) -> Move:
+def _shop_move(rng: random.Random, run: Run) -> Move | None:
     legal = list(run.legal_actions())
     plain = [move for move in legal if move.kind not in (Kind.PAINT, Kind.PROMOTE, Kind.REMOVE)]
+    if not plain:
+        return None
     return rng.choice(legal if rng.random() < 0.3 else plain)
 
 

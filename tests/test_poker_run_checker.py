@@ -15,7 +15,7 @@ from engines.poker_run.checker import check
 from engines.poker_run.instance import generate, write_case
 from engines.poker_run.kernel import GAME, Kernel, kernel, packed_case, packed_moves, unpacked_moves
 from engines.poker_run.moves import parse
-from engines.poker_run.ruleset import default_ruleset
+from engines.poker_run.ruleset import Ruleset, default_ruleset
 from simfarm.core.model import Termination
 from tests.bench.plain_poker import judge
 from tests.poker_random import damaged, random_output, random_plays, scores_in_python
@@ -129,6 +129,27 @@ def test_c_and_python_agree_on_outputs(referee: Kernel) -> None:
             assert verdict == check(case, RULES, bad), bad
             seen.add(verdict.mistake and verdict.mistake.termination)
     assert seen >= {0, 1, 2, None, Termination.UNPARSABLE, Termination.ILLEGAL}
+
+
+def test_c_and_python_agree_under_other_rules() -> None:
+    """Much money (the cap on interest), another window, hand size, order of types and prices."""
+    data = RULES.model_dump()
+    data["params"] |= {"hand_size": 6, "plays": 5, "discards": 2, "max_modifiers": 7}
+    data["params"]["targets"] = (10,) * 8
+    data["money"] |= {"start": 300, "interest_max": 7}
+    data["shop"] |= {"window": 4, "next": 1, "reroll": 2}
+    data["hand"] = (data["hand"][1], data["hand"][0], *reversed(data["hand"][2:]))
+    rules = Ruleset.model_validate(data)
+    referee, rng = kernel(rules), random.Random(8)
+    for _ in range(60):
+        case = generate(rng.getrandbits(32), rules)
+        output = random_output(rng, case, rules)
+        verdict = referee.check(case, output)
+        assert verdict == check(case, rules, output)
+        assert verdict.valid
+    plays = random_plays(12, 3000)
+    points, types = referee.score(plays)
+    assert scores_in_python(plays, rules) == list(zip(points.tolist(), types.tolist(), strict=True))
 
 
 def test_c_and_python_agree_on_plays(referee: Kernel) -> None:

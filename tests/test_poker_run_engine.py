@@ -1,5 +1,6 @@
 """Poker Run as an engine: rows, built-in players, outside bots, rules from a config, replay, the commands."""
 
+import ctypes
 import itertools
 import json
 import os
@@ -7,14 +8,15 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 
+from engines.poker_run import players
 from engines.poker_run.checker import check
 from engines.poker_run.engine import PokerRunEngine, PokerRunRules, output_of
 from engines.poker_run.instance import generate
-from engines.poker_run.kernel import kernel, unpacked_moves
-from engines.poker_run.players import play
+from engines.poker_run.kernel import MOVE, kernel, packed, unpacked_moves
 from engines.poker_run.ruleset import default_ruleset
 from simfarm import run as runs
 from simfarm.config import RunConfig, build_config, load_config
@@ -91,10 +93,23 @@ def test_built_in_players_are_valid_for_the_readable_checker(tmp_path: Path) -> 
     for spec in (ENGINE.bundled()["baseline"], quick_planner(tmp_path, 2000)):
         bot = ENGINE.load(spec)
         for seed in (1, 2**32 - 1):
-            moves, _ = play(bot, kernel(RULES).generate([seed]), RULES)
+            moves, _ = players.play(bot, kernel(RULES).generate([seed]), RULES)
             verdict = check(generate(seed, RULES), RULES, output_of(unpacked_moves(moves), RULES))
             assert verdict.valid
             assert verdict.total > 1000
+
+
+def test_the_planner_knows_what_its_moves_score(tmp_path: Path) -> None:
+    """Its tables, its remembered rounds and its shop agree with the rules."""
+    bot = ENGINE.load(quick_planner(tmp_path))
+    games = kernel(RULES).generate(range(100, 108))
+    moves, counts = np.zeros((8, players.MOST_MOVES), MOVE), np.zeros(8, np.int32)
+    arrays = [ctypes.c_void_p(array.ctypes.data) for array in (games, moves, counts)]
+    number, work = ctypes.c_int64(8), ctypes.c_int64(8000)
+    rules = packed(RULES)
+    play = players._library(bot.files[1:]).poker_play
+    assert play(ctypes.byref(rules), arrays[0], number, work, arrays[1], arrays[2]) == 0
+    assert counts.min() > 20
 
 
 @pytest.mark.parametrize(

@@ -108,8 +108,8 @@ static void visit(struct player *player)
     make(player, (struct move){.kind = NEXT});
 }
 
-/* Play n cases: moves of case i go to moves[i * 1024], their number to counts[i]. Work is not used. */
-void poker_play(const struct ruleset *rules, const struct game *games, int64_t n, int64_t work,
+/* Play n cases: moves of case i go to moves[i * 1024], their number to counts[i]. Work is not used. Returns 0. */
+int64_t poker_play(const struct ruleset *rules, const struct game *games, int64_t n, int64_t work,
                 struct move *moves, int32_t *counts)
 {
     (void)work;
@@ -126,4 +126,5 @@ void poker_play(const struct ruleset *rules, const struct game *games, int64_t n
         }
         counts[i] = player.count;
     }
+    return 0;
 }

@@ -282,7 +282,8 @@ static void write_shop(void *context, enum kind kind, int card, int which)
     write_move(context, &move);
 }
 
-static int write_course(const struct search *s, struct move *moves)
+/* The moves of the best course; *total is what they really score. */
+static int write_course(const struct search *s, struct move *moves, int64_t *total)
 {
     const struct ruleset *rules = s->rules;
     struct writer writer = {.moves = moves};
@@ -304,15 +305,18 @@ static int write_course(const struct search *s, struct move *moves)
         visit_shop(&shopping, rules, s->best_plan.items[round], s->best_plan.counts[round], write_shop, &writer);
         write_move(&writer, &(struct move){.kind = NEXT});
     }
+    *total = writer.run.total;
     return writer.count;
 }
 
-/* Play n cases: moves of case i go to moves[i * 1024], their number to counts[i]. */
-void poker_play(const struct ruleset *rules, const struct game *games, int64_t n, int64_t work,
+/* Play n cases: moves of case i go to moves[i * 1024], their number to counts[i]. Returns the number of cases whose moves
+ * do not score what the search thought. */
+int64_t poker_play(const struct ruleset *rules, const struct game *games, int64_t n, int64_t work,
                 struct move *moves, int32_t *counts)
 {
     static struct search s;
     static struct memo memo[MEMO];
+    int64_t surprises = 0, total;
     for (int64_t i = 0; i < n; i++) {
         memset(&s, 0, sizeof s);
         s.rules = rules;
@@ -321,6 +325,8 @@ void poker_play(const struct ruleset *rules, const struct game *games, int64_t n
         memset(memo, 0, sizeof memo);
         s.effort = (struct effort){.width = WIDTH, .children = CHILDREN, .memo = memo};
         search(&s, work);
-        counts[i] = write_course(&s, &moves[i * MOST_MOVES]);
+        counts[i] = write_course(&s, &moves[i * MOST_MOVES], &total);
+        surprises += total != s.best.total;
     }
+    return surprises;
 }
