@@ -74,7 +74,7 @@ def test_bot_faults_and_other_ends() -> None:
 def test_row_schemas_stand_still() -> None:
     lines = [f"schema version {SCHEMA_VERSION}"]
     for name in registry.engine_names():
-        if name == "coin":
+        if name in ("coin", "ladder"):
             continue
         engine = registry.engine(name)
         for table in engine.tables:

@@ -43,7 +43,7 @@ def _against_the_plain_checker(referee: Kernel, runs: int = 300) -> Figure:
         lambda: [judge(case, RULES, made) for case, made in zip(cases[:few], lists[:few], strict=True)],
         lambda: referee.replay(games, moves, starts),
     )
-    share = starts[-1] / starts[few]
+    share = float(starts[-1] / starts[few])
     return at_least(
         "Poker Run, one core, moves/s of the checker over those of a plain Python one",
         value * share,
