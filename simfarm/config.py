@@ -1,8 +1,8 @@
 """Run configs: TOML in, a frozen and validated :class:`RunConfig` out, or one line that says what is wrong.
 
-A config has a few keys of simfarm's own and two tables whose keys belong to others: ``[plan]`` to the planner,
-``[rules]`` to the engine. Each is validated by its owner's model, so that a new engine brings its own options,
-messages and JSON schema.
+A config has a few keys of simfarm's own and two tables whose keys belong to others: ``[plan]`` to the
+planner, ``[rules]`` to the engine. Each is validated by its owner's model, so that a new engine brings its
+own options, messages and JSON schema.
 """
 
 import json
@@ -204,6 +204,7 @@ def load_config(path: Path) -> RunConfig:
         record=raw.record,
         verdict=raw.verdict,
         where=str(path),
+        folder=path.parent,
     )
 
 
@@ -217,8 +218,10 @@ def build_config(
     record: Sequence[str] = (),
     verdict: Verdict | None = None,
     where: str,
+    folder: Path = Path(),
 ) -> RunConfig:
-    """Put a config together from its parts and load its bots; ``where`` stands in front of messages.
+    """Put a config together from its parts and load its bots; ``where`` stands in front of messages, and
+    paths among the rule options are relative to ``folder``.
 
     Raises:
         ConfigError: a part says something that is not allowed.
@@ -258,6 +261,10 @@ def build_config(
         raise ConfigError(
             f"{where}: verdict.tie_break = 'games_survived': rows of {engine_name} do not tell it; allowed: 'none'"
         )
+    try:
+        rule_options = engine.read_rules(rules or {}, folder)
+    except ConfigError as error:
+        raise ConfigError(f"{where}: rules: {error}") from None
     config = RunConfig(
         engine=engine_name,
         seed=seed,
@@ -266,7 +273,7 @@ def build_config(
         ),
         planner=planner_name,
         plan=validate(planner.options, options, where, "plan"),
-        rules=validate(engine.rules, rules or {}, where, "rules"),
+        rules=validate(engine.rules, rule_options, where, "rules"),
         record=tuple(sorted(set(record))),
         verdict=chosen,
     )
@@ -332,9 +339,15 @@ def _fields_at(model: type[BaseModel], location: tuple[str, ...]) -> list[str]:
     node = schema
     for part in location:
         node = node["items"] if part.isdigit() else node["properties"][part]
-        while reference := (node.get("$ref") or next((r["$ref"] for r in node.get("allOf", [])), None)):
+        while reference := _reference(node):
             node = schema["$defs"][reference.rsplit("/", 1)[1]]
     return list(node.get("properties", {}))
+
+
+def _reference(node: Mapping[str, Any]) -> str | None:
+    """What a schema's node refers to, itself or as one of several."""
+    nodes = [node, *node.get("allOf", ()), *node.get("anyOf", ())]
+    return next((one["$ref"] for one in nodes if "$ref" in one), None)
 
 
 def json_schema() -> dict[str, Any]:

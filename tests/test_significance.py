@@ -233,7 +233,8 @@ def test_before_the_first_and_before_the_last_row() -> None:
     data = report_of(matchups, rows).to_json()
     assert not any("not finished" in note for note in data["notes"])
     faulty = {bot["name"] for bot in data["bots"] if bot["faults"]}
-    assert faulty and {bot["name"] for bot in data["bots"] if not bot["eligible"]} == faulty
+    assert faulty
+    assert {bot["name"] for bot in data["bots"] if not bot["eligible"]} == faulty
     assert any("is ineligible, and no verdict of this run means much" in note for note in data["notes"])
 
 
