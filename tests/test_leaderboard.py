@@ -1,9 +1,8 @@
-from dataclasses import replace
-
 """The leaderboard, on rows with known answers."""
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
