@@ -53,8 +53,8 @@ class Verdict(_Section):
     reference: Annotated[
         str | None, Field(description="the bot that others are compared with; default: the first")
     ] = None
-    tie: Annotated[float, Field(ge=0, description="margins within this many percentage points tie")] = 0.05
-    sigmas: Annotated[float, Field(gt=0, description="a win or a loss needs this many sigma")] = 3.0
+    tie: Annotated[float, Field(ge=0, le=100, description="margins within this many percentage points tie")] = 0.05
+    sigmas: Annotated[float, Field(ge=0.5, le=100, description="a win or a loss needs this many sigma")] = 3.0
     tie_break: Annotated[
         Literal["none", "games_survived"],
         Field(description="what decides between equal sums for last place: nothing, or fewer games survived"),
@@ -180,7 +180,7 @@ def load_config(path: Path) -> RunConfig:
         BotError: a bot's file is missing or cannot be a bot.
     """
     try:
-        data = tomllib.loads(path.read_text(encoding="utf-8"))
+        data = tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except FileNotFoundError:
         raise ConfigError(f"{path}: no such config file") from None
     except (OSError, UnicodeDecodeError) as error:

@@ -20,6 +20,8 @@ SHARD_SECONDS = 4.0
 """A shard should take about this long: long against the cost of handing it out, short against a crash."""
 LAST_SECONDS = 0.25
 """Towards the end shards shrink to this, so that no worker idles while another finishes."""
+SHARD_GAMES = 2_000_000
+"""A shard has at most this many games, however quick they are: its rows lie in a worker's memory."""
 GROWTH = 8
 """A shard is at most this many times the largest one that has been timed."""
 
@@ -89,7 +91,8 @@ def cut(engine: Engine, missing: Iterable[Gap], pace: Pace) -> Iterator[Shard]:
         segment = engine.segment(gap.matchup)
         start = gap.start
         while start < gap.stop:
-            segments = max(1, round(pace.next_size() / segment))
+            size = min(pace.next_size(), SHARD_GAMES // gap.matchup.games)
+            segments = max(1, round(size / segment))
             stop = min((start // segment + segments) * segment, gap.stop)
             pace.cut(stop - start)
             yield Shard(gap.matchup, gap.key, start, stop)

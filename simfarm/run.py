@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 
@@ -75,18 +76,20 @@ def play(run: Run, executor: Executor, report: Callable[[Progress], None]) -> Pr
         if not missing:
             return progress
         pace = Pace(executor.workers, _blocks(missing))
-        results = executor.map(partial(play_shard, Task.of(run)), cut(run.engine, missing, pace))
-        for delivery in results:
-            receipt = delivery.receipt
-            for name, data in delivery.data.items():
-                write_part(run.path, receipt.parts[name], data)
-            writer.commit(receipt)
-            pace.note(receipt.stop - receipt.start, receipt.seconds)
-            count = (receipt.stop - receipt.start) * games[receipt.key]
-            progress = Progress(
-                receipt, progress.games + count, total, progress.played + count, time.monotonic() - started
-            )
-            report(progress)
+        shards = cut(run.engine, missing, pace)
+        # closed here: in a traceback that is kept, an open generator would keep its workers until the program's end
+        with closing(executor.map(partial(play_shard, Task.of(run)), shards)) as results:
+            for delivery in results:
+                receipt = delivery.receipt
+                for name, data in delivery.data.items():
+                    write_part(run.path, receipt.parts[name], data)
+                writer.commit(receipt)
+                pace.note(receipt.stop - receipt.start, receipt.seconds)
+                count = (receipt.stop - receipt.start) * games[receipt.key]
+                progress = Progress(
+                    receipt, progress.games + count, total, progress.played + count, time.monotonic() - started
+                )
+                report(progress)
     return progress
 
 

@@ -19,6 +19,7 @@ Readers check each part's SHA-256 before its rows are used. A part that fails, o
 next ``simfarm run`` plays it again.
 """
 
+import contextlib
 import fcntl
 import hashlib
 import json
@@ -44,6 +45,7 @@ from simfarm.core.model import Matchup, Shard, Table
 from simfarm.schema import SCHEMA_VERSION, arrow_schema
 
 MANIFEST_FORMAT = 1
+MANIFEST_KEYS = {"format", "schema", "engine_version", "identity", "config"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +175,8 @@ class Run:
             same_config = {**known, "verdict": None} == {**wanted, "verdict": None}
             if same_config and (present["engine_version"], present["schema"]) == (engine.version, SCHEMA_VERSION):
                 if known["verdict"] != wanted["verdict"]:  # it decides no row
-                    _write_manifest(path, {**present, "config": wanted})
+                    with _lock(path):
+                        _write_manifest(path, {**present, "config": wanted})
                 return cls(path)
             if not update:
                 what = (
@@ -186,8 +189,10 @@ class Run:
                     f"{path} belongs to {what}; choose another "
                     "folder with --out, or play only what is missing there with --update"
                 )
-        elif path.exists() and not (path.is_dir() and {entry.name for entry in path.iterdir()} <= {"bots"}):
-            # the folder bots alone is a run that was killed while it was made
+        elif path.exists() and not (
+            path.is_dir() and {entry.name for entry in path.iterdir()} <= {"bots", "lock"}
+        ):
+            # bots and a lock alone are a run that was killed while it was made
             raise StoreError(f"{path} is in the way: neither a run folder nor empty; choose another with --out")
         manifest = {
             "format": MANIFEST_FORMAT,
@@ -205,7 +210,8 @@ class Run:
                     _write_whole(path / "bots" / file.sha256, file.data)
         except OSError as error:
             raise StoreError(f"{path}: cannot be written: {error.strerror}") from None
-        _write_manifest(path, manifest)
+        with _lock(path):  # a run that is being played keeps its config
+            _write_manifest(path, manifest)
         return cls(path)
 
     @property
@@ -269,8 +275,17 @@ class Run:
         return ""
 
     def problems(self) -> list[str]:
-        """One line for each committed shard whose parts are gone or damaged."""
-        return [problem for receipt in _read_receipts(self.path) if (problem := self._problem(receipt))]
+        """One line for each committed shard whose parts are gone or damaged and that was not played again."""
+        good = self.receipts()
+        found = []
+        for receipt in _read_receipts(self.path):
+            again = any(
+                other.key == receipt.key and other.start < receipt.stop and receipt.start < other.stop
+                for other in good
+            )
+            if not again and (problem := self._problem(receipt)):
+                found.append(problem)
+        return found
 
     def table(self, name: str) -> Table:
         """The engine's table of that name.
@@ -296,11 +311,11 @@ class Run:
             frame = pl.from_arrow(schema.empty_table())
             assert isinstance(frame, pl.DataFrame)
             return frame.lazy()
-        return pl.scan_parquet(paths)
+        return pl.scan_parquet(paths, glob=False)
 
     def scan(self, receipt: Receipt, name: str) -> pl.LazyFrame:
         """The rows of one committed shard, unchecked: for a driver that has just committed it."""
-        return pl.scan_parquet(self.path / receipt.parts[name].path)
+        return pl.scan_parquet(self.path / receipt.parts[name].path, glob=False)
 
     def writer(self) -> "Writer":
         """The right to commit.
@@ -316,17 +331,10 @@ class Writer:
 
     def __init__(self, run: Run) -> None:
         self.run = run
-        try:
-            self._lock: IO[bytes] = open(run.path / "lock", "ab")  # noqa: SIM115
-        except OSError as error:
-            raise StoreError(f"{run.path}: cannot be written: {error.strerror}") from None
-        try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            self._lock.close()
-            raise StoreError(f"{run.path}: another simfarm is playing this run") from None
+        self._lock = _lock(run.path)
         _drop_torn_line(run.path / "receipts.jsonl")
-        self._receipts: IO[bytes] = open(run.path / "receipts.jsonl", "ab")  # noqa: SIM115
+        # unbuffered: what a full disk has refused must not be written again when the file is closed
+        self._receipts = open(run.path / "receipts.jsonl", "ab", buffering=0)  # noqa: SIM115
 
     def commit(self, receipt: Receipt) -> None:
         """Make a shard count. Its parts must be in place.
@@ -335,8 +343,9 @@ class Writer:
             StoreError: the disk is full or fails.
         """
         try:
-            self._receipts.write(json.dumps(receipt.to_json()).encode() + b"\n")
-            self._receipts.flush()
+            line = json.dumps(receipt.to_json()).encode() + b"\n"
+            while line:
+                line = line[self._receipts.write(line) :]
             os.fsync(self._receipts.fileno())
         except OSError as error:
             raise StoreError(f"{self.run.path}: cannot write a receipt: {error.strerror}") from error
@@ -349,6 +358,20 @@ class Writer:
         self._lock.close()
 
 
+def _lock(path: Path) -> IO[bytes]:
+    """The open file that holds the run's lock until it is closed."""
+    try:
+        file = open(path / "lock", "ab")  # noqa: SIM115
+    except OSError as error:
+        raise StoreError(f"{path}: cannot be written: {error.strerror}") from None
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        file.close()
+        raise StoreError(f"{path}: another simfarm is playing this run") from None
+    return file
+
+
 def _read_manifest(path: Path) -> dict[str, Any]:
     try:
         manifest: dict[str, Any] = json.loads((path / "manifest.json").read_bytes())
@@ -356,9 +379,11 @@ def _read_manifest(path: Path) -> dict[str, Any]:
         raise StoreError(f"{path}: no run here (no manifest.json)") from None
     except (OSError, ValueError) as error:
         raise StoreError(f"{path}/manifest.json: cannot be read: {error}") from None
-    if manifest.get("format") != MANIFEST_FORMAT:
+    if not isinstance(manifest, dict) or not manifest.keys() >= MANIFEST_KEYS:
+        raise StoreError(f"{path}/manifest.json: damaged: not a run's manifest")
+    if manifest["format"] != MANIFEST_FORMAT:
         raise StoreError(
-            f"{path}: its manifest has format {manifest.get('format')!r}, this simfarm reads {MANIFEST_FORMAT}"
+            f"{path}: its manifest has format {manifest['format']!r}, this simfarm reads {MANIFEST_FORMAT}"
         )
     return manifest
 
@@ -389,10 +414,12 @@ def _read_receipts(path: Path) -> list[Receipt]:
     except FileNotFoundError:
         return []
     # What follows the last newline is a receipt that was being written when its driver died: not committed.
-    try:
-        return [Receipt.from_json(json.loads(line)) for line in lines[:-1]]
-    except (ValueError, KeyError, TypeError) as error:
-        raise StoreError(f"{path}/receipts.jsonl: damaged: {error}") from None
+    receipts = []
+    for line in lines[:-1]:
+        # Nor does a line commit anything that no longer says what: its shard is played again.
+        with contextlib.suppress(ValueError, KeyError, TypeError):
+            receipts.append(Receipt.from_json(json.loads(line)))
+    return receipts
 
 
 def _drop_torn_line(path: Path) -> None:

@@ -1,5 +1,6 @@
 """A run from config to rows: the same rows whatever the executor, the shard size, the number of workers; resume."""
 
+import multiprocessing
 import os
 import signal
 import subprocess
@@ -10,7 +11,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from simfarm import plan
+from simfarm import plan, registry
 from simfarm import run as runs
 from simfarm.core.errors import ConfigError, ExecutorError
 from simfarm.executors import Executor
@@ -81,6 +82,30 @@ def test_a_shard_that_always_fails_ends_the_run_with_its_name_and_reason(coin: C
         play(run, LocalExecutor(1))
 
 
+def test_an_error_of_the_driver_ends_the_workers(coin: Coin, tmp_path: Path) -> None:
+    """The error is kept, as a traceback keeps it: its frames must not keep the workers."""
+    run = Run.create(tmp_path / "run", coin(games=1000))
+
+    def report(progress: runs.Progress) -> None:
+        if progress.receipt is not None:
+            raise OSError("the terminal is gone")
+
+    with pytest.raises(OSError, match="the terminal is gone") as kept:
+        runs.play(run, LocalExecutor(2), report)
+    assert kept.value.__traceback__ is not None
+    assert multiprocessing.active_children() == []
+
+
+def test_a_shard_has_a_bounded_number_of_games(coin: Coin, monkeypatch: pytest.MonkeyPatch) -> None:
+    config = coin(games=1000)
+    monkeypatch.setattr(plan, "SHARD_GAMES", 20)
+    pace = plan.Pace(1, 1000)
+    pace.note(4, 1e-9)
+    shards = list(plan.cut(registry.engine("coin"), plan.gaps(config, ()), pace))
+    assert max(shard.blocks for shard in shards) == 20
+    assert sum(shard.blocks for shard in shards) == 1000
+
+
 def test_workers_must_be_some() -> None:
     with pytest.raises(ConfigError, match="workers = 0: at least 1 is needed"):
         LocalExecutor(0)
@@ -100,7 +125,14 @@ def committed(folder: Path) -> int:
     return path.read_bytes().count(b"\n") if path.exists() else 0
 
 
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
+def alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_what_was_committed_stays_when_the_driver_ends(tmp_path: Path, how: signal.Signals) -> None:
     (tmp_path / "heads.txt").write_text("heads")
     (tmp_path / "slow.txt").write_text("slow 2")
@@ -111,8 +143,14 @@ def test_what_was_committed_stays_when_the_driver_ends(tmp_path: Path, how: sign
     deadline = time.monotonic() + 30
     while committed(folder) < 3 and time.monotonic() < deadline:
         time.sleep(0.02)
-    os.killpg(first.pid, how) if how == signal.SIGINT else first.kill()
+    workers = [int(pid) for pid in Path(f"/proc/{first.pid}/task/{first.pid}/children").read_text().split()]
+    assert len(workers) >= 2
+    os.killpg(first.pid, how) if how == signal.SIGINT else first.send_signal(how)
     _, error = first.communicate(timeout=20)
+    ended = time.monotonic() + 5
+    while any(alive(worker) for worker in workers) and time.monotonic() < ended:
+        time.sleep(0.02)
+    assert not any(alive(worker) for worker in workers), "workers end with their driver"
     kept = Run(folder).receipts()
     assert len(kept) >= 3
     assert sum(receipt.stop - receipt.start for receipt in kept) < 3000

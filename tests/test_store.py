@@ -123,6 +123,46 @@ def test_two_drivers(played: Run) -> None:
         pass
 
 
+def test_a_run_that_is_being_played_keeps_its_config(played: Run, coin: Coin) -> None:
+    before = (played.path / "manifest.json").read_bytes()
+    with played.writer(), pytest.raises(StoreError, match="another simfarm is playing this run"):
+        Run.create(played.path, coin(games=60), update=True)
+    assert (played.path / "manifest.json").read_bytes() == before
+
+
+def test_a_receipt_that_cannot_be_read_commits_nothing(played: Run) -> None:
+    path = played.path / "receipts.jsonl"
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join([b"\n", b"{}\n", lines[0][:-9] + b"\n", *lines[1:]]))
+    left = Run(played.path).lazy("tosses").collect().height
+    assert 0 < left < 50
+    assert play(Run(played.path)).played == 50 - left
+
+
+def test_a_receipt_on_a_full_disk(played: Run) -> None:
+    receipt = played.receipts()[0]
+    with played.writer() as writer:
+        writer._receipts.close()
+        writer._receipts = open("/dev/full", "wb", buffering=0)  # noqa: SIM115
+        with pytest.raises(StoreError, match="cannot write a receipt: No space left on device"):
+            writer.commit(receipt)
+    assert Run(played.path).lazy("tosses").collect().height == 50
+
+
+@pytest.mark.parametrize("text", ["[]", "{}", '{"format": 1}', "{", "\xff"])
+def test_a_damaged_manifest(played: Run, text: str) -> None:
+    (played.path / "manifest.json").write_text(text, encoding="latin-1")
+    with pytest.raises(StoreError, match=r"manifest\.json: "):
+        Run(played.path)
+
+
+def test_a_path_is_no_pattern(coin: Coin, tmp_path: Path) -> None:
+    run = Run.create(tmp_path / "g[1]*?", coin(games=10))
+    assert play(run).played == 10
+    assert Run(run.path).lazy("tosses").collect().height == 10
+    assert run.scan(run.receipts()[0], "tosses").collect().height > 0
+
+
 def test_what_is_no_run(tmp_path: Path, coin: Coin) -> None:
     with pytest.raises(StoreError, match="no run here"):
         Run(tmp_path / "none")

@@ -1,6 +1,6 @@
 """Executors: where shards are played. Each runs the same function on the same shards."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from typing import Protocol, TypeVar
 
 Item = TypeVar("Item")
@@ -20,7 +20,7 @@ class Executor(Protocol):
     def workers(self) -> int:
         """How many items are played at once."""
 
-    def map(self, function: Callable[[Item], Result], items: Iterator[Item]) -> Iterator[Result]:
+    def map(self, function: Callable[[Item], Result], items: Iterator[Item]) -> Generator[Result, None, None]:
         """Yield the function's results. Closing the iterator ends the workers."""
 
 

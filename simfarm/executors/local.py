@@ -5,11 +5,12 @@ takes only its own item with it, items are pulled one at a time, and each worker
 and its bots share that core's caches.
 """
 
+import ctypes
 import multiprocessing
 import os
 import signal
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
@@ -19,6 +20,7 @@ from simfarm.core.errors import ConfigError, ExecutorError, SimfarmError
 from simfarm.executors import ATTEMPTS, Item, Result
 
 _STOP_SECONDS = 5.0
+_PR_SET_PDEATHSIG = 1
 
 
 @dataclass(slots=True)
@@ -55,7 +57,7 @@ class LocalExecutor:
         """How many items are played at once."""
         return self._workers
 
-    def map(self, function: Callable[[Item], Result], items: Iterator[Item]) -> Iterator[Result]:
+    def map(self, function: Callable[[Item], Result], items: Iterator[Item]) -> Generator[Result, None, None]:
         """See :class:`simfarm.executors.Executor`."""
         idle = [self._start(index, function) for index in range(self._workers)]
         busy: dict[int, tuple[_Worker, _Job[Item]]] = {}
@@ -82,7 +84,7 @@ class LocalExecutor:
                     worker, job = busy.pop(pipe.fileno())
                     try:
                         kind, value = worker.pipe.recv()
-                    except (EOFError, ConnectionResetError):
+                    except (EOFError, OSError):
                         worker.process.join()
                         worker.pipe.close()
                         kind, value = "died", f"its worker died (exit code {worker.process.exitcode})"
@@ -105,7 +107,9 @@ class LocalExecutor:
         context = multiprocessing.get_context("spawn")
         ours, theirs = context.Pipe()
         core = self._cores[index % len(self._cores)]
-        process = context.Process(target=_work, args=(theirs, function, core), name=f"simfarm-worker-{index}")
+        process = context.Process(
+            target=_work, args=(theirs, function, core, os.getpid()), name=f"simfarm-worker-{index}", daemon=True
+        )
         process.start()
         theirs.close()
         return _Worker(index, process, ours)
@@ -119,9 +123,13 @@ def _send(worker: _Worker, item: object) -> None:
         return
 
 
-def _work(pipe: Connection, function: Callable[[Any], Any], core: int) -> None:
+def _work(pipe: Connection, function: Callable[[Any], Any], core: int, driver: int) -> None:
     # Ctrl-C goes to the whole process group: the driver alone decides what it means.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # However the driver ends, its workers end with it, not with their shard.
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != driver:
+        return
     os.sched_setaffinity(0, {core})
     while True:
         try:

@@ -6,7 +6,7 @@ it is named (``auto`` means the one that this machine belongs to).
 
 import logging
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from typing import Any
 
 from simfarm.core.errors import ConfigError, ExecutorError, SimfarmError
@@ -56,10 +56,10 @@ class RayExecutor:
         """How many items are played at once: the cluster's CPUs now."""
         return max(1, int(self._ray.cluster_resources().get("CPU", 1)))
 
-    def map(self, function: Callable[[Item], Result], items: Iterator[Item]) -> Iterator[Result]:
+    def map(self, function: Callable[[Item], Result], items: Iterator[Item]) -> Generator[Result, None, None]:
         """See :class:`simfarm.executors.Executor`. System faults are retried by Ray, others are not."""
         ray = self._ray
-        task = ray.remote(num_cpus=1, max_retries=ATTEMPTS - 1)(_call)
+        task = ray.remote(num_cpus=1, max_retries=ATTEMPTS - 1, retry_exceptions=True)(_call)
         shared = ray.put(function)
         flying: list[Any] = []
         try:

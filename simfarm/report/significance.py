@@ -45,7 +45,8 @@ class BotResult:
 
     @property
     def eligible(self) -> bool:
-        """Whether it has neither penalties nor faults."""
+        """Whether it has neither penalties nor faults: a game that it ends counts for nobody, so a bot that
+        leaves whenever another is about to win keeps its own wins and voids those of the others."""
         return not self.penalties and not self.faults
 
 
