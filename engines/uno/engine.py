@@ -11,11 +11,12 @@ import polars as pl
 import pyarrow as pa
 from pydantic import Field
 
+from engines.uno.coderules.rules import RULES
 from engines.uno.program import Variant, alias_of, ring_program
 from engines.uno.records import GAMES, RECORD, SEATS, games_table, seatings
 from simfarm.core.engine import Engine
 from simfarm.core.errors import BotError, ConfigError
-from simfarm.core.model import Bot, BotSpec, Deal, Fault, Matchup, Rules, Score, Shard, SourceFile
+from simfarm.core.model import Bot, BotSpec, Deal, Fault, Matchup, Rules, Score, Shard, SourceFile, Violation
 
 SEGMENT_BLOCKS = 2400
 """Games over which ``allPlayersScores`` adds up: a hundred times all 24 seatings."""
@@ -54,6 +55,7 @@ class UnoEngine(Engine):
     quick_games = 240_000
     bots = Path(__file__).parent / "bots"
     suffixes = (".c",)
+    code_rules = RULES
 
     def load(self, spec: BotSpec) -> Bot:
         """A bot is one C file that defines one function ``X_Play(GameState *)``.
@@ -75,6 +77,13 @@ class UnoEngine(Engine):
         bot = Bot(spec.name, (SourceFile(path.name, data),), language="c")
         alias_of(bot)
         return bot
+
+    def violations(self, bot: Bot) -> list[Violation]:
+        """See README, section Code rules."""
+        # imported when wanted: workers do not need the parsers
+        from engines.uno.coderules.check import check_source
+
+        return check_source(bot.files[0].data)
 
     def check(self, matchup: Matchup) -> None:
         """Check the shape of the matchup and build its program.

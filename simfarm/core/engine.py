@@ -35,7 +35,7 @@ from typing import Any, ClassVar
 import polars as pl
 import pyarrow as pa
 
-from simfarm.core.model import Bot, BotSpec, Fault, Matchup, Rules, Score, Shard, Table
+from simfarm.core.model import Bot, BotSpec, Fault, Matchup, Rules, Score, Shard, Table, Violation
 
 
 class Engine(ABC):
@@ -65,6 +65,8 @@ class Engine(ABC):
     """Folder with the bundled bots."""
     suffixes: ClassVar[tuple[str, ...]]
     """Suffixes of files that are bots, for example ``(".c",)``."""
+    code_rules: ClassVar[Mapping[str, str]] = {}
+    """Rules that a bot's source must keep, by name with what each demands; empty in a game without such rules."""
 
     def bundled(self) -> Mapping[str, BotSpec]:
         """The bundled bots by name: they can be named in a config or a command without a file."""
@@ -81,6 +83,15 @@ class Engine(ABC):
         Raises:
             BotError: the file is missing or cannot be a bot of this game.
         """
+
+    def violations(self, bot: Bot) -> list[Violation]:
+        """Every place where a bot breaks one of :attr:`code_rules`, by line. The bot need not be one that
+        :meth:`load` takes; nothing of it is run.
+
+        Raises:
+            ToolError: this machine lacks a tool.
+        """
+        return []
 
     @abstractmethod
     def check(self, matchup: Matchup) -> None:

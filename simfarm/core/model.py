@@ -148,6 +148,18 @@ class Bot:
         return hashlib.sha256(canonical_json(identity)).hexdigest()
 
 
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """A place where a bot's source breaks a rule of its game's code rules."""
+
+    rule: str
+    """The rule, a key of :attr:`~simfarm.core.engine.Engine.code_rules`."""
+    line: int
+    """The line in the bot's first file, from 1; 1 where the whole file is meant."""
+    message: str
+    """What is wrong there and what is allowed, in one line."""
+
+
 class Deal(StrEnum):
     """How the seatings of a matchup share the luck of the draw."""
 
