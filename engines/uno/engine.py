@@ -158,7 +158,8 @@ class UnoEngine(Engine):
             ],
         }
 
-    def _run(self, matchup: Matchup, start: int, stop: int, variant: Variant) -> bytes:
+    def command(self, matchup: Matchup, start: int, stop: int, variant: Variant) -> tuple[Path, list[str]]:
+        """The program that plays blocks of a matchup, and its arguments (referee/referee.c)."""
         rules = matchup.rules
         assert isinstance(rules, UnoRules)
         program, units = ring_program(matchup.bots, variant)
@@ -176,8 +177,13 @@ class UnoEngine(Engine):
             "".join(str(position) for seating in seatings(matchup) for position in seating),
             *(bot.name for bot in matchup.bots),
         ]
+        return program, [str(argument) for argument in arguments]
+
+    def _run(self, matchup: Matchup, start: int, stop: int, variant: Variant) -> bytes:
+        program, arguments = self.command(matchup, start, stop, variant)
+        # An empty environment: a bot sees nothing of the machine.
         done = subprocess.run(
-            [str(program), *map(str, arguments)], stdin=subprocess.DEVNULL, capture_output=True, check=False
+            [program, *arguments], stdin=subprocess.DEVNULL, capture_output=True, check=False, env={}
         )
         if done.returncode != 0:
             last = done.stderr[-2000:].decode(errors="replace").strip()

@@ -11,9 +11,24 @@ from simfarm.core.errors import BotError
 from simfarm.core.model import Bot
 from simfarm.core.native import CompileError, Unit, build
 
-BOT_FLAGS = ("-O2", "-std=gnu89", "-w", "-include", "proj2.h")
-"""How a bot is compiled: as the C of its time, extensions of GCC allowed, with the interface supplied."""
-REFEREE_FLAGS = ("-O2", "-std=gnu11")
+BOT_FLAGS = ("-O2", "-std=gnu89", "-w", "-Ulinux", "-Uunix", "-include", "proj2.h")
+"""How a bot is compiled: as the C of its time, extensions of GCC allowed, with the interface supplied. The two macros
+that are no reserved names go, so that a bot cannot tell on which machine it is (see coderules)."""
+REFEREE_FLAGS = ("-O2", "-std=gnu11", "-U_FORTIFY_SOURCE")
+_SANITIZE = "-fsanitize=bounds,integer-divide-by-zero"
+WALL_FLAGS: tuple[tuple[tuple[str, ...], ...], ...] = (
+    (("-ftrivial-auto-var-init=zero",),),
+    (("-mmemset-strategy=vector_loop:2048:noalign,libcall:-1:noalign",),),
+    (
+        (_SANITIZE, "-fsanitize-trap=bounds,integer-divide-by-zero"),
+        (_SANITIZE, "-fsanitize-undefined-trap-on-error"),
+    ),
+    (("-fstack-clash-protection",),),
+    (("-ffp-contract=off",),),
+)
+"""Flags that make a bot's mistakes show at once and alike everywhere: locals start at zero (and GCC is told of a faster
+way to that), an index beyond an array and a division by zero trap, no frame steps over the guard below the stack, and
+products are rounded before they are added. Of each kind the first spelling that the compiler takes."""
 
 _REFEREE = Path(__file__).parent / "referee"
 _SEEDS = Path(seeds.__file__).parent / "native" / "seeds.h"
@@ -30,6 +45,10 @@ class Variant(StrEnum):
     """Writes the moves for people instead of records."""
     CHECK = "-DUNO_CHECK"
     """Goes over the whole table before every turn."""
+    WIPE = "-DUNO_WIPE"
+    """Leaves a bot no memory from one call to the next: what it smuggles shows as other rows."""
+    OPEN = "-DUNO_OPEN"
+    """Without walls, for the benchmark that tells what they cost."""
 
 
 def alias_of(bot: Bot) -> str:
@@ -78,8 +97,8 @@ def _ring_program(bots: tuple[tuple[str, str, bytes], ...], variant: Variant) ->
         distinct.setdefault(data, (name, path))
     # The order of the units must not depend on seats and names, so that all rings of these bots are one program.
     order = tuple(sorted(distinct))
-    sources = {"proj2.h": (_REFEREE / "proj2.h").read_bytes()}
-    units: list[Unit] = []
+    flags = BOT_FLAGS if variant is Variant.OPEN else (*BOT_FLAGS, *wall_flags())
+    objects = {"referee.o": _referee(variant).read_bytes()}
     entries: list[str] = []
     taken: set[str] = set()
     for index, data in enumerate(order):
@@ -88,36 +107,50 @@ def _ring_program(bots: tuple[tuple[str, str, bytes], ...], variant: Variant) ->
         renames = {name: f"{name}_of_unit{index}" for name in sorted(names & taken)}
         taken |= names
         entries.append(renames.get(f"{alias}_Play", f"{alias}_Play"))
-        file = f"unit{index}/bot.c"
-        sources[file] = data
-        units.append(Unit(file, (*BOT_FLAGS, *(f"-D{name}={new}" for name, new in renames.items()))))
-    bot_sources = dict(sources)
-    sources |= {path.name: path.read_bytes() for path in sorted(_REFEREE.iterdir()) if path.suffix in (".c", ".h")}
-    sources["seeds.h"] = _SEEDS.read_bytes()
-    sources["ring.h"] = _ring_header(entries)
-    referee = Unit("referee.c", (*REFEREE_FLAGS, *([variant.value] if variant.value else [])))
+        unit = (*flags, *(f"-D{name}={new}" for name, new in renames.items()))
+        objects[f"bot{index}.o"] = _bot_object(*distinct[data], data, unit).read_bytes()
+    sources = {**objects, "proj2.h": (_REFEREE / "proj2.h").read_bytes(), "ring.c": _ring_source(entries)}
     try:
-        return build(sources, [*units, referee]), order
+        return build(sources, [Unit("ring.c", REFEREE_FLAGS)], tuple(objects)), order
     except CompileError as error:
-        for unit, data in zip(units, order, strict=True):
-            _compile_alone(bot_sources, unit, *distinct[data])
-        # Each compiles, so together they cannot be linked: names outside an alias that two of them define.
         names_of_bots = ", ".join(repr(distinct[data][0]) for data in order)
         raise BotError(f"bots {names_of_bots} cannot be linked together: {_one_line(str(error))}") from None
 
 
-def _compile_alone(sources: dict[str, bytes], unit: Unit, name: str, path: str) -> None:
+def _referee(variant: Variant) -> Path:
+    sources = {path.name: path.read_bytes() for path in sorted(_REFEREE.iterdir()) if path.suffix in (".c", ".h")}
+    sources["seeds.h"] = _SEEDS.read_bytes()
+    unit = Unit("referee.c", (*REFEREE_FLAGS, *([variant.value] if variant.value else [])))
+    return build(sources, [unit], ("-r",), "referee.o")
+
+
+def _bot_object(name: str, path: str, data: bytes, flags: tuple[str, ...]) -> Path:
+    sources = {"proj2.h": (_REFEREE / "proj2.h").read_bytes(), "bot.c": data}
     try:
-        build(sources, [unit], link_flags=("-r",), output="bot.o")
+        return build(sources, [Unit("bot.c", flags)], ("-r",), "bot.o")
     except CompileError as error:
-        raise BotError(f"bot {name!r}: {_one_line(str(error).replace(unit.name, path))}") from None
+        raise BotError(f"bot {name!r}: {_one_line(str(error).replace('bot.c', path))}") from None
+
+
+@lru_cache
+def wall_flags() -> tuple[str, ...]:
+    """Those of :data:`WALL_FLAGS` that the compiler takes."""
+    return tuple(flag for spellings in WALL_FLAGS for flag in next(filter(_takes, spellings), ()))
+
+
+def _takes(flags: tuple[str, ...]) -> bool:
+    try:
+        build({"empty.c": b"int empty;\n"}, [Unit("empty.c", ("-Werror", *flags))], ("-r",), "empty.o")
+    except CompileError:
+        return False
+    return True
 
 
 def _one_line(message: str) -> str:
     return "; ".join(line.strip() for line in message.splitlines() if line.strip())
 
 
-def _ring_header(entries: list[str]) -> bytes:
-    lines = [f"int {entry}(GameState *);" for entry in entries]
-    lines.append(f"static int (*const ring[])(GameState *) = {{{', '.join(entries)}}};")
+def _ring_source(entries: list[str]) -> bytes:
+    lines = ['#include "proj2.h"', *(f"int {entry}(GameState *);" for entry in entries)]
+    lines.append(f"int (*const ring[])(GameState *) = {{{', '.join(entries)}}};")
     return ("\n".join(lines) + "\n").encode()

@@ -3,17 +3,19 @@
 #ifndef UNO_GAME_H
 #define UNO_GAME_H
 
+#include "call.h"
 #include "cards.h"
 #include "seeds.h"
 #include "trace.h"
 #include "views.h"
+#include "walls.h"
 
 #define ALWAYS_INLINE inline __attribute__((always_inline))
 #define likely(condition) __builtin_expect(!!(condition), 1)
 #define unlikely(condition) __builtin_expect(!!(condition), 0)
 
 /* How a game ends, in the order of TERMINATIONS in records.py; then what is not an end. */
-enum { COMPLETED, LENGTH_LIMIT, FORFEITED, TIMEOUT, EXITED, CRASHED, CALL_AGAIN };
+enum { COMPLETED, LENGTH_LIMIT, FORFEITED, TIMEOUT, EXITED, CRASHED, FORBIDDEN, CALL_AGAIN };
 
 struct player {
     int (*play)(GameState *);
@@ -40,7 +42,7 @@ static struct {
     int first_seat, first_right; /* who began, and whether to the right */
     int penalties[SEATS];
     uint8_t deck[MAX_CARDS];
-} now;
+} now SHARED;
 
 static int max_turns;
 
@@ -148,11 +150,7 @@ static inline int ask_bot(void)
 {
     struct player *player = now.players[now.seat];
     GameState *state = unlikely(player->writes) ? private_copy(now.seat) : shown(now.seat);
-    /* `now` is complete in memory here and read anew afterwards: the call may end in a jump */
-    __asm__ volatile("" ::: "memory");
-    int answer = player->play(state);
-    __asm__ volatile("" ::: "memory");
-    return answer;
+    return call_bot(player->play, state);
 }
 
 static inline int has_playable(int seat)
