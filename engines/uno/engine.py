@@ -53,6 +53,7 @@ class UnoEngine(Engine):
     default_planner = "ring"
     default_report = "significance"
     quick_games = 240_000
+    wipes = True
     bots = Path(__file__).parent / "bots"
     suffixes = (".c",)
     code_rules = RULES
@@ -114,8 +115,15 @@ class UnoEngine(Engine):
 
     def play(self, shard: Shard) -> dict[str, pa.Table]:
         """Play a shard. It may start anywhere: the games from the start of its segment are then played first."""
+        return self._play(shard, Variant.FAST)
+
+    def play_again(self, shard: Shard) -> dict[str, pa.Table]:
+        """As :meth:`play`, with a bot's stack empty at every call."""
+        return self._play(shard, Variant.WIPE)
+
+    def _play(self, shard: Shard, variant: Variant) -> dict[str, pa.Table]:
         matchup = shard.matchup
-        data = self._run(matchup, shard.start, shard.stop, Variant.FAST)
+        data = self._run(matchup, shard.start, shard.stop, variant)
         records = np.frombuffer(data, RECORD)
         expected = shard.blocks * len(matchup.seatings_of(0))
         if len(records) != expected:

@@ -61,6 +61,8 @@ class Engine(ABC):
     """Games that ``simfarm play`` plays unless told otherwise: a second's worth."""
     commands: ClassVar[bool] = False
     """Whether a bot may be a shell command instead of a file."""
+    wipes: ClassVar[bool] = False
+    """Whether :meth:`play_again` exists."""
     bots: ClassVar[Path]
     """Folder with the bundled bots."""
     suffixes: ClassVar[tuple[str, ...]]
@@ -118,6 +120,11 @@ class Engine(ABC):
         Raises:
             BotError: as :meth:`check`. Any other exception is the machine's fault; the shard is tried again.
         """
+
+    def play_again(self, shard: Shard) -> dict[str, pa.Table]:
+        """As :meth:`play`, for an audit: before every call a bot's memory is what it was before the first, so that
+        the rows of a bot that carries over what the rules do not let it are others."""
+        raise NotImplementedError(f"{self.name} cannot wipe its bots' memory")
 
     @abstractmethod
     def replay(self, matchup: Matchup, block: int) -> Iterator[str]:

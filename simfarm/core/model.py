@@ -261,6 +261,8 @@ class Column:
     type: pa.DataType
     doc: str
     """Unit and meaning, as shown by ``simfarm schema --tables``."""
+    time: bool = False
+    """Whether it records time, so that it differs each time its block is played."""
 
 
 @dataclass(frozen=True, slots=True)
