@@ -8,7 +8,7 @@ import sys
 
 import typer
 
-from simfarm.cli import audit, bots, inspect, play, report, run
+from simfarm.cli import audit, bots, inspect, league, play, report, run
 from simfarm.core.errors import SimfarmError
 
 app = typer.Typer(
@@ -27,6 +27,7 @@ app.command("schema")(inspect.schema)
 app.command("audit")(audit.audit)
 app.add_typer(bots.app, name="bots")
 app.add_typer(report.app, name="report")
+app.add_typer(league.app, name="league")
 
 
 def main() -> None:
