@@ -20,6 +20,7 @@ from engines.uno.coderules.check import check_source
 from engines.uno.coderules.rules import RULES
 from engines.uno.engine import UnoEngine
 from simfarm.core.model import Bot, SourceFile, Violation
+from simfarm.core.native import find_compiler
 
 ROOT = Path(__file__).parents[1]
 BOTS = sorted((ROOT / "engines/uno/bots").glob("*.c"))
@@ -57,7 +58,7 @@ BROKEN: dict[str, tuple[str, int, dict[str, tuple[str, str]]]] = {
     "static local": (
         within("    static int calls; return calls++;"),
         4,
-        {"text": ("static", "use locals"), "object": ("writable-data", "'calls.")},
+        {"text": ("static", "use locals"), "object": ("writable-data", "keeps a value")},
     ),
     "static function": (
         within("    return mine_help();", "static __attribute__((noinline)) int mine_help(void) { return 1; }"),
@@ -153,17 +154,18 @@ BROKEN: dict[str, tuple[str, int, dict[str, tuple[str, str]]]] = {
         {"tree": ("string-literal", "only fill a local array")},
     ),
     "malloc": (
-        within("    int *kept = malloc(8); return kept[1];"),
+        within("    state->yourPosition = (int)(long)malloc(8); return 1;"),
         4,
         {"tree": ("call", "malloc() takes memory"), "object": ("undefined-symbol", "malloc() takes memory")},
     ),
     "builtin malloc": (
-        within("    int *kept = __builtin_malloc(8); return kept[1];"),
+        within("    state->yourPosition = (int)(long)__builtin_malloc(8); return 1;"),
         4,
         {"tree": ("call", "__builtin_malloc() takes memory"), "object": ("undefined-symbol", "malloc()")},
     ),
     "calloc by another name": (
-        'void *mine_take(long, long) asm("calloc");\n' + within("    return *(int *)mine_take(1, 8);"),
+        'void *mine_take(long, long) asm("calloc");\n'
+        + within("    state->yourPosition = (int)(long)mine_take(1, 8); return 1;"),
         1,
         {"text": ("assembly", "'asm'"), "object": ("undefined-symbol", "calloc()")},
     ),
@@ -201,12 +203,12 @@ BROKEN: dict[str, tuple[str, int, dict[str, tuple[str, str]]]] = {
     "inline assembly": (
         within('    int a; __asm__ volatile("mov $1, %0" : "=r"(a)); return a;'),
         4,
-        {"text": ("assembly", "'__asm__'"), "object": ("assembly", "inline assembly")},
+        {"text": ("assembly", "'__asm__'"), "object": ("assembly", "assembl")},
     ),
     "assembler include of a file": (
         'asm(".incbin \\"/dev/zero\\"");\n' + PLAY,
         1,
-        {"text": ("assembly", "'asm'"), "object": ("assembly", "inline assembly")},
+        {"text": ("assembly", "'asm'"), "object": ("assembly", "assembl")},
     ),
     "assembler include by a section name": (
         '__attribute__((section(".text\\n.incbin \\"/dev/zero\\"\\n#"))) int mine_help(void) { return 1; }\n'
@@ -354,14 +356,20 @@ BROKEN: dict[str, tuple[str, int, dict[str, tuple[str, str]]]] = {
     ),
     "zero byte": (PLAY + "/* \0 */\n", 5, {"text": ("spelling", "a zero byte")}),
     "other characters": (PLAY.replace("mine", "mïne"), 1, {"text": ("spelling", "outside of comments")}),
-    "what does not compile": (within("    return *state;"), 4, {"object": ("compile", "incompatible types")}),
+    "what does not compile": (within("    return *state;"), 4, {"object": ("compile", "incompatible")}),
 }
+
+
+NOT_WITH_CLANG = ("machine code in an array", "computed goto", "assembler include by a section name")
+"""Clang makes plain code of the first two, and takes the third for a mere name of a section."""
 
 
 @pytest.mark.parametrize("name", BROKEN)
 def test_a_broken_rule_is_caught_by_each_layer_named(name: str) -> None:
     source, line, layers = BROKEN[name]
     for layer, (rule, words) in layers.items():
+        if layer == "object" and name in NOT_WITH_CLANG and "clang" in find_compiler().version:
+            continue
         found = LAYERS[layer](source)
         fitting = [one for one in found if one.rule == rule and words in one.message]
         assert fitting, (layer, found)

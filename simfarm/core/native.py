@@ -199,7 +199,7 @@ def call_compiler(
             stdin=subprocess.DEVNULL,
             capture_output=True,
             timeout=limit,
-            preexec_fn=lambda: _limit_compiler(math.ceil(limit)),
+            preexec_fn=lambda: _limit_compiler(math.ceil(limit) * (os.cpu_count() or 1)),
             check=False,
         )
     except subprocess.TimeoutExpired:
@@ -211,7 +211,7 @@ def call_compiler(
 
 
 def _limit_compiler(seconds: int) -> None:
-    # The driver is killed at its time limit; what it started ends by this one.
+    # The driver is killed at its time limit; what it started, perhaps with a thread per core, ends by this one.
     resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
     resource.setrlimit(resource.RLIMIT_AS, (COMPILE_BYTES, COMPILE_BYTES))
     resource.setrlimit(resource.RLIMIT_FSIZE, (64 << 20, 64 << 20))

@@ -52,12 +52,12 @@ def object_violations(text: str, alias: str) -> list[Violation]:
         (folder / "proj2.h").write_bytes(HEADER.read_bytes())
         (folder / FILE).write_bytes(text.encode("latin-1"))
         compiler = find_compiler()
-        flags = [*BOT_FLAGS, *_ALONE, *_thunk_flags(compiler), "-I."]
+        flags = [*BOT_FLAGS, *_ALONE, *_proof_flags(compiler), "-I."]
         try:
             call_compiler(compiler, [*flags, "-S", FILE, "-o", "bot.s"], folder, COMPILE_SECONDS)
             if found := list(_assembly((folder / "bot.s").read_text("latin-1"))):
                 return found
-            call_compiler(compiler, ["-c", "bot.s", "-o", "bot.o"], folder, COMPILE_SECONDS)
+            call_compiler(compiler, ["-g0", "-c", "bot.s", "-o", "bot.o"], folder, COMPILE_SECONDS)
         except CompileError as error:
             return compile_violations(error)
         with (folder / "bot.o").open("rb") as file:
@@ -68,17 +68,20 @@ def object_violations(text: str, alias: str) -> list[Violation]:
     return [Violation(rule, _line_of(text, symbol), message) for rule, symbol, message in judged]
 
 
-def _thunk_flags(compiler: Compiler) -> tuple[str, ...]:
-    """Flags that turn each indirect call and jump into one of an undefined symbol, where there are such flags."""
+def _proof_flags(compiler: Compiler) -> tuple[str, ...]:
+    """Flags that keep assembly in the listing and have indirect calls and jumps ask for an undefined symbol."""
+    # Clang otherwise carries out assembly outside functions itself and leaves no mark of it
+    clang = "clang" in compiler.version
+    marks = ("-fno-integrated-as",) if clang else ()
     if os.uname().machine != "x86_64":
-        return ()
-    if "clang" in compiler.version:
-        return ("-mretpoline", "-mretpoline-external-thunk")
+        return marks
+    if clang:
+        return (*marks, "-mretpoline", "-mretpoline-external-thunk")
     return ("-mindirect-branch=thunk-extern", "-fcf-protection=none")
 
 
 def _assembly(listing: str) -> Iterator[Violation]:
-    if re.search(r"^#\s*APP\b", listing, re.MULTILINE):
+    if re.search(r"^\s*#\s*APP\b", listing, re.MULTILINE):
         yield Violation("assembly", 1, "the compiled file holds inline assembly; write C")
     code = re.sub(r'"(?:\\.|[^"\\])*"', '""', listing)
     for match in _STATEMENT.finditer(code):
@@ -143,7 +146,7 @@ def _judge_symbol(
 
 
 def _line_of(text: str, symbol: str) -> int:
-    """The first line that names a symbol, for a static local without the number that the compiler adds; else 1."""
-    word = re.escape(symbol.partition(".")[0])
-    match = re.search(rf"\b{word}\b", text) if symbol else None
+    """The first line that names a symbol, for a static local without what the compiler adds to its name; else 1."""
+    parts = [part for part in symbol.split(".") if part and not part.isdigit()]
+    match = re.search(rf"\b{re.escape(parts[-1])}\b", text) if parts else None
     return text.count("\n", 0, match.start()) + 1 if match else 1
