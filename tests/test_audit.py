@@ -127,7 +127,7 @@ def test_the_command(tmp_path: Path) -> None:
 SMUGGLER = """
 {
     volatile char here = 0;
-    volatile char *below = &here - 9000;
+    volatile char *below = (volatile char *)((unsigned long)&here - 9000);
     if (++*below % 8 == 0 && choice >= RED)
         choice += 10000;
 }
@@ -135,7 +135,8 @@ SMUGGLER = """
 """Counts its calls in memory below its frame, which nobody else comes by."""
 
 
-def test_wiping_shows_what_a_uno_bot_smuggles_from_call_to_call(tmp_path: Path) -> None:
+@pytest.mark.parametrize("level", ["native", "wasm"])
+def test_wiping_shows_what_a_uno_bot_smuggles_from_call_to_call(tmp_path: Path, level: str) -> None:
     files = {}
     for name, body in (("honest", ""), ("smuggler", SMUGGLER)):
         files[name] = tmp_path / f"{name}.c"
@@ -143,7 +144,8 @@ def test_wiping_shows_what_a_uno_bot_smuggles_from_call_to_call(tmp_path: Path) 
     for name, passes in (("honest", True), ("smuggler", False)):
         others = [BotSpec(other) for other in ("first_legal", "starter", "veteran")]
         specs = [BotSpec(name, file=str(files[name])), *others]
-        run = played(tmp_path / f"run-{name}", build_config("uno", specs, plan={"games": 240}, where="test"))
+        config = build_config("uno", specs, plan={"games": 240}, rules={"level": level}, where="test")
+        run = played(tmp_path / f"run-{name}", config)
         assert audit(run, ONE, None).passed
         wiped = audit(run, ONE, None, wipe=True)
         assert (wiped.passed, wiped.wiped) == (passes, True)

@@ -1,4 +1,4 @@
-"""The walls around a UNO bot: what it does wrong is a row that names it, and the games go on."""
+"""The walls around a UNO bot at level native: what it does wrong is a row that names it, and the games go on."""
 
 import os
 import platform
@@ -6,14 +6,17 @@ import re
 import signal
 import subprocess
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from engines.uno.program import Variant
+from engines.uno.program import Level, Variant
 from simfarm.core.model import Bot, Deal, SourceFile
-from tests.uno_bots import ENGINE, make, play, ring
+from tests import uno_bots
+from tests.uno_bots import ENGINE, make, play
 
+ring = partial(uno_bots.ring, level=Level.NATIVE)
 X86 = pytest.mark.skipif(platform.machine() != "x86_64", reason="inline machine code for x86-64")
 
 FAULTS = {

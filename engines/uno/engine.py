@@ -4,7 +4,7 @@ import subprocess
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import polars as pl
@@ -12,7 +12,7 @@ import pyarrow as pa
 from pydantic import Field
 
 from engines.uno.coderules.rules import RULES
-from engines.uno.program import Variant, alias_of, ring_program
+from engines.uno.program import Level, Variant, alias_of, ring_program
 from engines.uno.records import GAMES, RECORD, SEATS, games_table, seatings
 from simfarm.core.engine import Engine
 from simfarm.core.errors import BotError, ConfigError
@@ -23,7 +23,10 @@ SEGMENT_BLOCKS = 2400
 
 
 class UnoRules(Rules):
-    """Limits that end a game which its bots do not end; the rules of play themselves have no options."""
+    """Limits that end a game which its bots do not end, and how bots are walled in; the rules of play themselves have
+    no options."""
+
+    means: ClassVar[frozenset[str]] = frozenset({"level"})
 
     turn_limit_ms: Annotated[
         int, Field(ge=1, le=60_000, description="CPU time of one turn in ms after which the bot has timed out")
@@ -31,6 +34,10 @@ class UnoRules(Rules):
     max_turns: Annotated[
         int, Field(ge=1, le=65_535, description="turns after which a game ends without a winner")
     ] = 10_000
+    level: Annotated[
+        Level,
+        Field(description="walls: 'wasm' (no pointer leads out of a bot), 'native' or 'auto' (wasm if installed)"),
+    ] = Level.AUTO
 
 
 class UnoEngine(Engine):
@@ -107,7 +114,9 @@ class UnoEngine(Engine):
                 f"a block of UNO with deal = '{matchup.deal}' is {len(matchup.seatings_of(0))} games here, "
                 f"not {matchup.games}"
             )
-        ring_program(matchup.bots)
+        rules = matchup.rules
+        assert isinstance(rules, UnoRules)
+        ring_program(matchup.bots, level=rules.level)
 
     def segment(self, matchup: Matchup) -> int:
         """The games over which scores add up; with shared deals a block stands alone."""
@@ -170,7 +179,7 @@ class UnoEngine(Engine):
         """The program that plays blocks of a matchup, and its arguments (referee/referee.c)."""
         rules = matchup.rules
         assert isinstance(rules, UnoRules)
-        program, units = ring_program(matchup.bots, variant)
+        program, units = ring_program(matchup.bots, variant, rules.level)
         segment = self.segment(matchup)
         arguments: list[object] = [
             matchup.seed % 2**64,

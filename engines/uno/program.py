@@ -1,11 +1,12 @@
 """From bots to a program: check the sources, keep their names apart, compile them with the referee."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from functools import lru_cache
 from pathlib import Path
 
+from engines.uno import wasm
 from simfarm.core import seeds
 from simfarm.core.errors import BotError
 from simfarm.core.model import Bot
@@ -26,9 +27,9 @@ WALL_FLAGS: tuple[tuple[tuple[str, ...], ...], ...] = (
     (("-fstack-clash-protection",),),
     (("-ffp-contract=off",),),
 )
-"""Flags that make a bot's mistakes show at once and alike everywhere: locals start at zero (and GCC is told of a faster
-way to that), an index beyond an array and a division by zero trap, no frame steps over the guard below the stack, and
-products are rounded before they are added. Of each kind the first spelling that the compiler takes."""
+"""Flags that make a bot's mistakes show at once and alike everywhere: locals start at zero (and GCC is told of a
+faster way to that), an index beyond an array and a division by zero trap, no frame steps over the guard below the
+stack, and products are rounded before they are added. Of each kind the first spelling that the compiler takes."""
 
 _REFEREE = Path(__file__).parent / "referee"
 _SEEDS = Path(seeds.__file__).parent / "native" / "seeds.h"
@@ -70,15 +71,35 @@ def _alias(name: str, path: str, source: bytes) -> str:
     )
 
 
-def ring_program(bots: Iterable[Bot], variant: Variant = Variant.FAST) -> tuple[Path, str]:
+class Level(StrEnum):
+    """How far a bot's pointers reach; for bots that keep the code rules, all levels give the same rows."""
+
+    AUTO = "auto"
+    """``wasm`` where its tools are installed, else ``native``."""
+    NATIVE = "native"
+    """Into the referee's process: for bots that one trusts not to aim."""
+    WASM = "wasm"
+    """Into the bot's own memory and nowhere else."""
+
+    def chosen(self) -> "Level":
+        """This level, or on this machine the one that AUTO means."""
+        if self is not Level.AUTO:
+            return self
+        return Level.WASM if wasm.available() else Level.NATIVE
+
+
+def ring_program(
+    bots: Iterable[Bot], variant: Variant = Variant.FAST, level: Level = Level.AUTO
+) -> tuple[Path, str]:
     """Build the program of a ring, or find it built.
 
     Args:
         bots: the bots; equal sources are compiled once.
         variant: how the referee is compiled.
+        level: how the bots are.
 
     Returns:
-        Path of the program, and for each bot the digit of the function that plays it.
+        Path of the program, and for each bot the digit of the unit that plays it.
 
     Raises:
         BotError: a bot does not compile or breaks the interface.
@@ -86,50 +107,70 @@ def ring_program(bots: Iterable[Bot], variant: Variant = Variant.FAST) -> tuple[
     """
     ring = tuple(bots)
     sources = tuple((bot.name, bot.files[0].path, bot.files[0].data) for bot in ring)
-    program, order = _ring_program(sources, variant)
+    program, order = _ring_program(sources, variant, level.chosen())
     return program, "".join(str(order.index(data)) for _, _, data in sources)
 
 
 @lru_cache(maxsize=8)
-def _ring_program(bots: tuple[tuple[str, str, bytes], ...], variant: Variant) -> tuple[Path, tuple[bytes, ...]]:
+def _ring_program(
+    bots: tuple[tuple[str, str, bytes], ...], variant: Variant, level: Level
+) -> tuple[Path, tuple[bytes, ...]]:
     distinct: dict[bytes, tuple[str, str]] = {}
     for name, path, data in bots:
         distinct.setdefault(data, (name, path))
     # The order of the units must not depend on seats and names, so that all rings of these bots are one program.
     order = tuple(sorted(distinct))
-    flags = BOT_FLAGS if variant is Variant.OPEN else (*BOT_FLAGS, *wall_flags())
-    objects = {"referee.o": _referee(variant).read_bytes()}
-    entries: list[str] = []
+    sources = {"proj2.h": _header("proj2.h"), "unit.h": _header("unit.h"), "referee.o": _referee(variant, level)}
+    declarations, units = "", []
     taken: set[str] = set()
     for index, data in enumerate(order):
-        alias = _alias(*distinct[data], data)
-        names = set(re.findall(rf"\b{alias}_\w+", _QUIET.sub(b" ", data).decode(errors="replace")))
-        renames = {name: f"{name}_of_unit{index}" for name in sorted(names & taken)}
-        taken |= names
-        entries.append(renames.get(f"{alias}_Play", f"{alias}_Play"))
-        unit = (*flags, *(f"-D{name}={new}" for name, new in renames.items()))
-        objects[f"bot{index}.o"] = _bot_object(*distinct[data], data, unit).read_bytes()
-    sources = {**objects, "proj2.h": (_REFEREE / "proj2.h").read_bytes(), "ring.c": _ring_source(entries)}
+        name, path = distinct[data]
+        alias = _alias(name, path, data)
+        try:
+            if level is Level.WASM:
+                compiled = wasm.bot_object(data, f"{alias}_Play", index, BOT_FLAGS)
+                declaration, unit = wasm.ring_entry(f"{alias}_Play", index)
+            else:
+                names = set(re.findall(rf"\b{alias}_\w+", _QUIET.sub(b" ", data).decode(errors="replace")))
+                renames = {name: f"{name}_of_unit{index}" for name in sorted(names & taken)}
+                taken |= names
+                compiled = _native_object(data, renames, variant)
+                unit = renames.get(f"{alias}_Play", f"{alias}_Play")
+                declaration = f"bot_function {unit};\n"
+        except CompileError as error:
+            raise BotError(f"bot {name!r}: {_one_line(str(error).replace('bot.c', path))}") from None
+        sources[f"bot{index}.o"] = compiled.read_bytes()
+        declarations += declaration
+        units.append(unit)
+    sources["ring.c"] = (
+        f'#include "unit.h"\n{declarations}const struct unit ring[] = {{{", ".join(units)}}};\n'.encode()
+    )
+    flags = (*REFEREE_FLAGS, *(wasm.HEADERS_FLAGS if level is Level.WASM else ()))
     try:
-        return build(sources, [Unit("ring.c", REFEREE_FLAGS)], tuple(objects)), order
+        return build(sources, [Unit("ring.c", flags)], [name for name in sources if name.endswith(".o")]), order
     except CompileError as error:
         names_of_bots = ", ".join(repr(distinct[data][0]) for data in order)
         raise BotError(f"bots {names_of_bots} cannot be linked together: {_one_line(str(error))}") from None
 
 
-def _referee(variant: Variant) -> Path:
-    sources = {path.name: path.read_bytes() for path in sorted(_REFEREE.iterdir()) if path.suffix in (".c", ".h")}
-    sources["seeds.h"] = _SEEDS.read_bytes()
-    unit = Unit("referee.c", (*REFEREE_FLAGS, *([variant.value] if variant.value else [])))
-    return build(sources, [unit], ("-r",), "referee.o")
+def _header(name: str) -> bytes:
+    return (_REFEREE / name).read_bytes()
 
 
-def _bot_object(name: str, path: str, data: bytes, flags: tuple[str, ...]) -> Path:
-    sources = {"proj2.h": (_REFEREE / "proj2.h").read_bytes(), "bot.c": data}
-    try:
-        return build(sources, [Unit("bot.c", flags)], ("-r",), "bot.o")
-    except CompileError as error:
-        raise BotError(f"bot {name!r}: {_one_line(str(error).replace('bot.c', path))}") from None
+def _referee(variant: Variant, level: Level) -> bytes:
+    names = [path.name for path in sorted(_REFEREE.glob("*.h"))]
+    sources = {name: _header(name) for name in (*names, "referee.c")} | {"seeds.h": _SEEDS.read_bytes()}
+    flags = [*REFEREE_FLAGS, *([variant.value] if variant.value else [])]
+    if level is Level.WASM:
+        sources["wasm-rt.h"] = wasm.header()
+        flags += wasm.HEADERS_FLAGS
+    return build(sources, [Unit("referee.c", tuple(flags))], ("-r",), "referee.o").read_bytes()
+
+
+def _native_object(data: bytes, renames: Mapping[str, str], variant: Variant) -> Path:
+    walls = () if variant is Variant.OPEN else wall_flags()
+    flags = (*BOT_FLAGS, *walls, *(f"-D{name}={new}" for name, new in renames.items()))
+    return build({"proj2.h": _header("proj2.h"), "bot.c": data}, [Unit("bot.c", flags)], ("-r",), "bot.o")
 
 
 @lru_cache
@@ -148,9 +189,3 @@ def _takes(flags: tuple[str, ...]) -> bool:
 
 def _one_line(message: str) -> str:
     return "; ".join(line.strip() for line in message.splitlines() if line.strip())
-
-
-def _ring_source(entries: list[str]) -> bytes:
-    lines = ['#include "proj2.h"', *(f"int {entry}(GameState *);" for entry in entries)]
-    lines.append(f"int (*const ring[])(GameState *) = {{{', '.join(entries)}}};")
-    return ("\n".join(lines) + "\n").encode()

@@ -8,6 +8,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import ClassVar
 
 import pyarrow as pa
 from pydantic import BaseModel, ConfigDict
@@ -21,6 +22,9 @@ class Rules(BaseModel):
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+    means: ClassVar[frozenset[str]] = frozenset()
+    """Names of options that say by what means rows are made and do not change them: they are no part of a cell."""
 
 
 class Termination(StrEnum):
@@ -209,7 +213,7 @@ class Matchup:
         return {
             "bots": [[bot.name, bot.hash] for bot in self.bots],
             # without defaults: a new option must not change the keys of those who do not use it
-            "rules": self.rules.model_dump(mode="json", exclude_defaults=True),
+            "rules": self.rules.model_dump(mode="json", exclude_defaults=True, exclude=set(self.rules.means)),
             "seed": self.seed,
             "games": self.games,
             "seatings": self.seatings,

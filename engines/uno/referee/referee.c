@@ -20,13 +20,10 @@ struct record {
     uint16_t points, turns, penalties[SEATS];
 };
 
-/* The bots that the program is linked with. */
-extern int (*const ring[])(GameState *);
-
 static struct {
     uint64_t seed, start, stop, segment;
     int shared, seatings;
-    const char *seats;
+    const char *units, *seats;
     uint64_t block; /* of the game that is played */
     int seating;    /* of the game that is played */
     int disqualified, fault; /* whether a bot is out for the rest of the segment, and which */
@@ -195,6 +192,23 @@ static void play_watched(void)
 #endif
 }
 
+static const struct unit *unit_of(int bot)
+{
+    return &ring[job.units[bot] - '0'];
+}
+
+static int make_bots(void)
+{
+    int good = make_stack();
+#ifdef UNO_WASM
+    good = good && make_linear_area(SEATS * SEATS);
+    for (int bot = 0; bot < SEATS; bot++)
+        for (int seat = 0; seat < SEATS; seat++)
+            good = good && make_instance(&job.bots[bot].at[seat], unit_of(bot), seat);
+#endif
+    return good;
+}
+
 int main(int count, char **arguments)
 {
     if (count < 11)
@@ -207,8 +221,9 @@ int main(int count, char **arguments)
     job.shared = atoi(arguments[6]);
     turn_limit_ms = atoi(arguments[7]);
     max_turns = atoi(arguments[8]);
+    job.units = arguments[9];
     for (int bot = 0; bot < SEATS; bot++) {
-        job.bots[bot].play = ring[arguments[9][bot] - '0'];
+        job.bots[bot].play = unit_of(bot)->play;
         job.bots[bot].name = count > 11 + bot ? arguments[11 + bot] : "";
     }
     job.seats = arguments[10];
@@ -222,7 +237,7 @@ int main(int count, char **arguments)
     record_file = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
     error_file = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
     if (record_file < 0 || error_file < 0 || prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || !share_memory() ||
-        !make_views() || !make_stack())
+        !make_views() || !make_bots())
         fail("cannot start");
     play_watched();
     leave_program(0);
