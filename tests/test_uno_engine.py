@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from engines.uno.engine import SEGMENT_BLOCKS, UnoRules
-from engines.uno.program import ring_program
+from engines.uno.program import Level, ring_program
 from simfarm.core.errors import BotError, ConfigError
 from simfarm.core.model import Bot, BotSpec, Deal, Matchup, Shard, SourceFile
 from tests.uno_bots import ALL_SEATINGS, ENGINE, ODD, PLAIN, make, play, ring
@@ -109,7 +109,7 @@ def test_names_outside_the_alias_that_clash_are_an_error() -> None:
         for number, name in enumerate(("one", "two"))
     )
     with pytest.raises(BotError, match=r"cannot be linked together: .*helper"):
-        ENGINE.check(ring(one, two))
+        ENGINE.check(ring(one, two, level=Level.NATIVE))
 
 
 def test_matchups_that_do_not_fit() -> None:

@@ -4,25 +4,29 @@ import subprocess
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import polars as pl
 import pyarrow as pa
 from pydantic import Field
 
-from engines.uno.program import Variant, alias_of, ring_program
+from engines.uno.coderules.rules import RULES
+from engines.uno.program import Level, Variant, alias_of, ring_program
 from engines.uno.records import GAMES, RECORD, SEATS, games_table, seatings
 from simfarm.core.engine import Engine
 from simfarm.core.errors import BotError, ConfigError
-from simfarm.core.model import Bot, BotSpec, Deal, Fault, Matchup, Rules, Score, Shard, SourceFile
+from simfarm.core.model import Bot, BotSpec, Deal, Fault, Matchup, Rules, Score, Shard, SourceFile, Violation
 
 SEGMENT_BLOCKS = 2400
 """Games over which ``allPlayersScores`` adds up: a hundred times all 24 seatings."""
 
 
 class UnoRules(Rules):
-    """Limits that end a game which its bots do not end; the rules of play themselves have no options."""
+    """Limits that end a game which its bots do not end, and how bots are walled in; the rules of play themselves have
+    no options."""
+
+    means: ClassVar[frozenset[str]] = frozenset({"level"})
 
     turn_limit_ms: Annotated[
         int, Field(ge=1, le=60_000, description="CPU time of one turn in ms after which the bot has timed out")
@@ -30,6 +34,10 @@ class UnoRules(Rules):
     max_turns: Annotated[
         int, Field(ge=1, le=65_535, description="turns after which a game ends without a winner")
     ] = 10_000
+    level: Annotated[
+        Level,
+        Field(description="walls: 'wasm' (no pointer leads out of a bot), 'native' or 'auto' (wasm if installed)"),
+    ] = Level.AUTO
 
 
 class UnoEngine(Engine):
@@ -52,8 +60,10 @@ class UnoEngine(Engine):
     default_planner = "ring"
     default_report = "significance"
     quick_games = 240_000
+    wipes = True
     bots = Path(__file__).parent / "bots"
     suffixes = (".c",)
+    code_rules = RULES
 
     def load(self, spec: BotSpec) -> Bot:
         """A bot is one C file that defines one function ``X_Play(GameState *)``.
@@ -76,6 +86,13 @@ class UnoEngine(Engine):
         alias_of(bot)
         return bot
 
+    def violations(self, bot: Bot) -> list[Violation]:
+        """See README, section Code rules."""
+        # imported when wanted: workers do not need the parsers
+        from engines.uno.coderules.check import check_source
+
+        return check_source(bot.files[0].data)
+
     def check(self, matchup: Matchup) -> None:
         """Check the shape of the matchup and build its program.
 
@@ -97,7 +114,9 @@ class UnoEngine(Engine):
                 f"a block of UNO with deal = '{matchup.deal}' is {len(matchup.seatings_of(0))} games here, "
                 f"not {matchup.games}"
             )
-        ring_program(matchup.bots)
+        rules = matchup.rules
+        assert isinstance(rules, UnoRules)
+        ring_program(matchup.bots, level=rules.level)
 
     def segment(self, matchup: Matchup) -> int:
         """The games over which scores add up; with shared deals a block stands alone."""
@@ -105,8 +124,15 @@ class UnoEngine(Engine):
 
     def play(self, shard: Shard) -> dict[str, pa.Table]:
         """Play a shard. It may start anywhere: the games from the start of its segment are then played first."""
+        return self._play(shard, Variant.FAST)
+
+    def play_again(self, shard: Shard) -> dict[str, pa.Table]:
+        """As :meth:`play`, with a bot's stack empty at every call."""
+        return self._play(shard, Variant.WIPE)
+
+    def _play(self, shard: Shard, variant: Variant) -> dict[str, pa.Table]:
         matchup = shard.matchup
-        data = self._run(matchup, shard.start, shard.stop, Variant.FAST)
+        data = self._run(matchup, shard.start, shard.stop, variant)
         records = np.frombuffer(data, RECORD)
         expected = shard.blocks * len(matchup.seatings_of(0))
         if len(records) != expected:
@@ -149,10 +175,11 @@ class UnoEngine(Engine):
             ],
         }
 
-    def _run(self, matchup: Matchup, start: int, stop: int, variant: Variant) -> bytes:
+    def command(self, matchup: Matchup, start: int, stop: int, variant: Variant) -> tuple[Path, list[str]]:
+        """The program that plays blocks of a matchup, and its arguments (referee/referee.c)."""
         rules = matchup.rules
         assert isinstance(rules, UnoRules)
-        program, units = ring_program(matchup.bots, variant)
+        program, units = ring_program(matchup.bots, variant, rules.level)
         segment = self.segment(matchup)
         arguments: list[object] = [
             matchup.seed % 2**64,
@@ -167,8 +194,13 @@ class UnoEngine(Engine):
             "".join(str(position) for seating in seatings(matchup) for position in seating),
             *(bot.name for bot in matchup.bots),
         ]
+        return program, [str(argument) for argument in arguments]
+
+    def _run(self, matchup: Matchup, start: int, stop: int, variant: Variant) -> bytes:
+        program, arguments = self.command(matchup, start, stop, variant)
+        # An empty environment: a bot sees nothing of the machine.
         done = subprocess.run(
-            [str(program), *map(str, arguments)], stdin=subprocess.DEVNULL, capture_output=True, check=False
+            [program, *arguments], stdin=subprocess.DEVNULL, capture_output=True, check=False, env={}
         )
         if done.returncode != 0:
             last = done.stderr[-2000:].decode(errors="replace").strip()

@@ -1,19 +1,35 @@
 """From bots to a program: check the sources, keep their names apart, compile them with the referee."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from functools import lru_cache
 from pathlib import Path
 
+from engines.uno import wasm
 from simfarm.core import seeds
 from simfarm.core.errors import BotError
 from simfarm.core.model import Bot
 from simfarm.core.native import CompileError, Unit, build
 
-BOT_FLAGS = ("-O2", "-std=gnu89", "-w", "-include", "proj2.h")
-"""How a bot is compiled: as the C of its time, extensions of GCC allowed, with the interface supplied."""
-REFEREE_FLAGS = ("-O2", "-std=gnu11")
+BOT_FLAGS = ("-O2", "-std=gnu89", "-w", "-Ulinux", "-Uunix", "-include", "proj2.h")
+"""How a bot is compiled: as the C of its time, extensions of GCC allowed, with the interface supplied. The two macros
+that are no reserved names go, so that a bot cannot tell on which machine it is (see coderules)."""
+REFEREE_FLAGS = ("-O2", "-std=gnu11", "-U_FORTIFY_SOURCE")
+_SANITIZE = "-fsanitize=bounds,integer-divide-by-zero"
+WALL_FLAGS: tuple[tuple[tuple[str, ...], ...], ...] = (
+    (("-ftrivial-auto-var-init=zero",),),
+    (("-mmemset-strategy=vector_loop:2048:noalign,libcall:-1:noalign",),),
+    (
+        (_SANITIZE, "-fsanitize-trap=bounds,integer-divide-by-zero"),
+        (_SANITIZE, "-fsanitize-undefined-trap-on-error"),
+    ),
+    (("-fstack-clash-protection",),),
+    (("-ffp-contract=off",),),
+)
+"""Flags that make a bot's mistakes show at once and alike everywhere: locals start at zero (and GCC is told of a
+faster way to that), an index beyond an array and a division by zero trap, no frame steps over the guard below the
+stack, and products are rounded before they are added. Of each kind the first spelling that the compiler takes."""
 
 _REFEREE = Path(__file__).parent / "referee"
 _SEEDS = Path(seeds.__file__).parent / "native" / "seeds.h"
@@ -30,6 +46,10 @@ class Variant(StrEnum):
     """Writes the moves for people instead of records."""
     CHECK = "-DUNO_CHECK"
     """Goes over the whole table before every turn."""
+    WIPE = "-DUNO_WIPE"
+    """Leaves a bot no memory from one call to the next: what it smuggles shows as other rows."""
+    OPEN = "-DUNO_OPEN"
+    """Without walls, for the benchmark that tells what they cost."""
 
 
 def alias_of(bot: Bot) -> str:
@@ -51,15 +71,35 @@ def _alias(name: str, path: str, source: bytes) -> str:
     )
 
 
-def ring_program(bots: Iterable[Bot], variant: Variant = Variant.FAST) -> tuple[Path, str]:
+class Level(StrEnum):
+    """How far a bot's pointers reach; for bots that keep the code rules, all levels give the same rows."""
+
+    AUTO = "auto"
+    """``wasm`` where its tools are installed, else ``native``."""
+    NATIVE = "native"
+    """Into the referee's process: for bots that one trusts not to aim."""
+    WASM = "wasm"
+    """Into the bot's own memory and nowhere else."""
+
+    def chosen(self) -> "Level":
+        """This level, or on this machine the one that AUTO means."""
+        if self is not Level.AUTO:
+            return self
+        return Level.WASM if wasm.available() else Level.NATIVE
+
+
+def ring_program(
+    bots: Iterable[Bot], variant: Variant = Variant.FAST, level: Level = Level.AUTO
+) -> tuple[Path, str]:
     """Build the program of a ring, or find it built.
 
     Args:
         bots: the bots; equal sources are compiled once.
         variant: how the referee is compiled.
+        level: how the bots are.
 
     Returns:
-        Path of the program, and for each bot the digit of the function that plays it.
+        Path of the program, and for each bot the digit of the unit that plays it.
 
     Raises:
         BotError: a bot does not compile or breaks the interface.
@@ -67,57 +107,85 @@ def ring_program(bots: Iterable[Bot], variant: Variant = Variant.FAST) -> tuple[
     """
     ring = tuple(bots)
     sources = tuple((bot.name, bot.files[0].path, bot.files[0].data) for bot in ring)
-    program, order = _ring_program(sources, variant)
+    program, order = _ring_program(sources, variant, level.chosen())
     return program, "".join(str(order.index(data)) for _, _, data in sources)
 
 
 @lru_cache(maxsize=8)
-def _ring_program(bots: tuple[tuple[str, str, bytes], ...], variant: Variant) -> tuple[Path, tuple[bytes, ...]]:
+def _ring_program(
+    bots: tuple[tuple[str, str, bytes], ...], variant: Variant, level: Level
+) -> tuple[Path, tuple[bytes, ...]]:
     distinct: dict[bytes, tuple[str, str]] = {}
     for name, path, data in bots:
         distinct.setdefault(data, (name, path))
     # The order of the units must not depend on seats and names, so that all rings of these bots are one program.
     order = tuple(sorted(distinct))
-    sources = {"proj2.h": (_REFEREE / "proj2.h").read_bytes()}
-    units: list[Unit] = []
-    entries: list[str] = []
+    sources = {"proj2.h": _header("proj2.h"), "unit.h": _header("unit.h"), "referee.o": _referee(variant, level)}
+    declarations, units = "", []
     taken: set[str] = set()
     for index, data in enumerate(order):
-        alias = _alias(*distinct[data], data)
-        names = set(re.findall(rf"\b{alias}_\w+", _QUIET.sub(b" ", data).decode(errors="replace")))
-        renames = {name: f"{name}_of_unit{index}" for name in sorted(names & taken)}
-        taken |= names
-        entries.append(renames.get(f"{alias}_Play", f"{alias}_Play"))
-        file = f"unit{index}/bot.c"
-        sources[file] = data
-        units.append(Unit(file, (*BOT_FLAGS, *(f"-D{name}={new}" for name, new in renames.items()))))
-    bot_sources = dict(sources)
-    sources |= {path.name: path.read_bytes() for path in sorted(_REFEREE.iterdir()) if path.suffix in (".c", ".h")}
-    sources["seeds.h"] = _SEEDS.read_bytes()
-    sources["ring.h"] = _ring_header(entries)
-    referee = Unit("referee.c", (*REFEREE_FLAGS, *([variant.value] if variant.value else [])))
+        name, path = distinct[data]
+        alias = _alias(name, path, data)
+        try:
+            if level is Level.WASM:
+                compiled = wasm.bot_object(data, f"{alias}_Play", index, BOT_FLAGS)
+                declaration, unit = wasm.ring_entry(f"{alias}_Play", index)
+            else:
+                names = set(re.findall(rf"\b{alias}_\w+", _QUIET.sub(b" ", data).decode(errors="replace")))
+                renames = {name: f"{name}_of_unit{index}" for name in sorted(names & taken)}
+                taken |= names
+                compiled = _native_object(data, renames, variant)
+                unit = renames.get(f"{alias}_Play", f"{alias}_Play")
+                declaration = f"bot_function {unit};\n"
+        except CompileError as error:
+            raise BotError(f"bot {name!r}: {_one_line(str(error).replace('bot.c', path))}") from None
+        sources[f"bot{index}.o"] = compiled.read_bytes()
+        declarations += declaration
+        units.append(unit)
+    sources["ring.c"] = (
+        f'#include "unit.h"\n{declarations}const struct unit ring[] = {{{", ".join(units)}}};\n'.encode()
+    )
+    flags = (*REFEREE_FLAGS, *(wasm.HEADERS_FLAGS if level is Level.WASM else ()))
     try:
-        return build(sources, [*units, referee]), order
+        return build(sources, [Unit("ring.c", flags)], [name for name in sources if name.endswith(".o")]), order
     except CompileError as error:
-        for unit, data in zip(units, order, strict=True):
-            _compile_alone(bot_sources, unit, *distinct[data])
-        # Each compiles, so together they cannot be linked: names outside an alias that two of them define.
         names_of_bots = ", ".join(repr(distinct[data][0]) for data in order)
         raise BotError(f"bots {names_of_bots} cannot be linked together: {_one_line(str(error))}") from None
 
 
-def _compile_alone(sources: dict[str, bytes], unit: Unit, name: str, path: str) -> None:
+def _header(name: str) -> bytes:
+    return (_REFEREE / name).read_bytes()
+
+
+def _referee(variant: Variant, level: Level) -> bytes:
+    names = [path.name for path in sorted(_REFEREE.glob("*.h"))]
+    sources = {name: _header(name) for name in (*names, "referee.c")} | {"seeds.h": _SEEDS.read_bytes()}
+    flags = [*REFEREE_FLAGS, *([variant.value] if variant.value else [])]
+    if level is Level.WASM:
+        sources["wasm-rt.h"] = wasm.header()
+        flags += wasm.HEADERS_FLAGS
+    return build(sources, [Unit("referee.c", tuple(flags))], ("-r",), "referee.o").read_bytes()
+
+
+def _native_object(data: bytes, renames: Mapping[str, str], variant: Variant) -> Path:
+    walls = () if variant is Variant.OPEN else wall_flags()
+    flags = (*BOT_FLAGS, *walls, *(f"-D{name}={new}" for name, new in renames.items()))
+    return build({"proj2.h": _header("proj2.h"), "bot.c": data}, [Unit("bot.c", flags)], ("-r",), "bot.o")
+
+
+@lru_cache
+def wall_flags() -> tuple[str, ...]:
+    """Those of :data:`WALL_FLAGS` that the compiler takes."""
+    return tuple(flag for spellings in WALL_FLAGS for flag in next(filter(_takes, spellings), ()))
+
+
+def _takes(flags: tuple[str, ...]) -> bool:
     try:
-        build(sources, [unit], link_flags=("-r",), output="bot.o")
-    except CompileError as error:
-        raise BotError(f"bot {name!r}: {_one_line(str(error).replace(unit.name, path))}") from None
+        build({"empty.c": b"int empty;\n"}, [Unit("empty.c", ("-Werror", *flags))], ("-r",), "empty.o")
+    except CompileError:
+        return False
+    return True
 
 
 def _one_line(message: str) -> str:
     return "; ".join(line.strip() for line in message.splitlines() if line.strip())
-
-
-def _ring_header(entries: list[str]) -> bytes:
-    lines = [f"int {entry}(GameState *);" for entry in entries]
-    lines.append(f"static int (*const ring[])(GameState *) = {{{', '.join(entries)}}};")
-    return ("\n".join(lines) + "\n").encode()

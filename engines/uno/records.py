@@ -35,6 +35,7 @@ TERMINATIONS = (
     Termination.TIMEOUT,
     Termination.EXITED,
     Termination.CRASHED,
+    Termination.FORBIDDEN,
 )
 """By the number that stands in a record (referee/game.h)."""
 

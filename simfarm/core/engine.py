@@ -35,7 +35,7 @@ from typing import Any, ClassVar
 import polars as pl
 import pyarrow as pa
 
-from simfarm.core.model import Bot, BotSpec, Fault, Matchup, Rules, Score, Shard, Table
+from simfarm.core.model import Bot, BotSpec, Fault, Matchup, Rules, Score, Shard, Table, Violation
 
 
 class Engine(ABC):
@@ -62,6 +62,8 @@ class Engine(ABC):
     """Games that ``simfarm play`` plays unless told otherwise: a second's worth."""
     commands: ClassVar[bool] = False
     """Whether a bot may be a shell command instead of a file."""
+    wipes: ClassVar[bool] = False
+    """Whether :meth:`play_again` exists."""
     bots: ClassVar[Path]
     """Folder with the bundled bots."""
     suffixes: ClassVar[tuple[str, ...]]
@@ -71,6 +73,8 @@ class Engine(ABC):
     apart."""
     means: ClassVar[Mapping[str, str]] = {}
     """Further numeric columns of the score's table whose means a leaderboard shows: column -> heading."""
+    code_rules: ClassVar[Mapping[str, str]] = {}
+    """Rules that a bot's source must keep, by name with what each demands; empty in a game without such rules."""
 
     def read_rules(self, options: Mapping[str, Any], folder: Path) -> dict[str, Any]:
         """A config's rule options before they are validated; an engine whose options name files replaces each
@@ -101,6 +105,15 @@ class Engine(ABC):
             BotError: the file is missing or cannot be a bot of this game.
         """
 
+    def violations(self, bot: Bot) -> list[Violation]:
+        """Every place where a bot breaks one of :attr:`code_rules`, by line. The bot need not be one that
+        :meth:`load` takes; nothing of it is run.
+
+        Raises:
+            ToolError: this machine lacks a tool.
+        """
+        return []
+
     @abstractmethod
     def check(self, matchup: Matchup) -> None:
         """Make sure a matchup can be played here: seats, rules, and whatever has to be built.
@@ -126,6 +139,11 @@ class Engine(ABC):
         Raises:
             BotError: as :meth:`check`. Any other exception is the machine's fault; the shard is tried again.
         """
+
+    def play_again(self, shard: Shard) -> dict[str, pa.Table]:
+        """As :meth:`play`, for an audit: before every call a bot's memory is what it was before the first, so that
+        the rows of a bot that carries over what the rules do not let it are others."""
+        raise NotImplementedError(f"{self.name} cannot wipe its bots' memory")
 
     @abstractmethod
     def replay(self, matchup: Matchup, block: int) -> Iterator[str]:

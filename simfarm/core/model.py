@@ -8,6 +8,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import ClassVar
 
 import pyarrow as pa
 from pydantic import BaseModel, ConfigDict
@@ -21,6 +22,9 @@ class Rules(BaseModel):
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+    means: ClassVar[frozenset[str]] = frozenset()
+    """Names of options that say by what means rows are made and do not change them: they are no part of a cell."""
 
 
 class Termination(StrEnum):
@@ -152,6 +156,18 @@ class Bot:
         return hashlib.sha256(canonical_json(identity)).hexdigest()
 
 
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """A place where a bot's source breaks a rule of its game's code rules."""
+
+    rule: str
+    """The rule, a key of :attr:`~simfarm.core.engine.Engine.code_rules`."""
+    line: int
+    """The line in the bot's first file, from 1; 1 where the whole file is meant."""
+    message: str
+    """What is wrong there and what is allowed, in one line."""
+
+
 class Deal(StrEnum):
     """How the seatings of a matchup share the luck of the draw."""
 
@@ -197,7 +213,7 @@ class Matchup:
         return {
             "bots": [[bot.name, bot.hash] for bot in self.bots],
             # without defaults: a new option must not change the keys of those who do not use it
-            "rules": self.rules.model_dump(mode="json", exclude_defaults=True),
+            "rules": self.rules.model_dump(mode="json", exclude_defaults=True, exclude=set(self.rules.means)),
             "seed": self.seed,
             "games": self.games,
             "seatings": self.seatings,
@@ -254,6 +270,8 @@ class Column:
     type: pa.DataType
     doc: str
     """Unit and meaning, as shown by ``simfarm schema --tables``."""
+    time: bool = False
+    """Whether it records time, so that it differs each time its block is played."""
 
 
 @dataclass(frozen=True, slots=True)

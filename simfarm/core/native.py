@@ -6,6 +6,7 @@ unlike compilers that share a cache never mix their programs.
 
 import hashlib
 import importlib.util
+import math
 import os
 import resource
 import shutil
@@ -174,13 +175,22 @@ def _compile(
     return folder / output
 
 
-def call_compiler(compiler: Compiler, arguments: Sequence[str], folder: Path) -> None:
+def call_compiler(
+    compiler: Compiler, arguments: Sequence[str], folder: Path, seconds: float | None = None
+) -> None:
     """Run the compiler in ``folder`` within limits of time, memory and file size.
+
+    Args:
+        compiler: which one.
+        arguments: what follows its name.
+        folder: where it runs and keeps its temporary files.
+        seconds: wall time that it may take; :data:`COMPILE_SECONDS` if None.
 
     Raises:
         CompileError: it failed; the message holds the first errors.
     """
     environment = {**os.environ, "LC_ALL": "C", "TMPDIR": str(folder)}
+    limit = COMPILE_SECONDS if seconds is None else seconds
     try:
         done = subprocess.run(
             [*compiler.command, *arguments],
@@ -188,19 +198,21 @@ def call_compiler(compiler: Compiler, arguments: Sequence[str], folder: Path) ->
             env=environment,
             stdin=subprocess.DEVNULL,
             capture_output=True,
-            timeout=COMPILE_SECONDS,
-            preexec_fn=_limit_compiler,
+            timeout=limit,
+            preexec_fn=lambda: _limit_compiler(math.ceil(limit) * (os.cpu_count() or 1)),
             check=False,
         )
     except subprocess.TimeoutExpired:
-        raise CompileError(f"the compiler did not finish within {COMPILE_SECONDS} s") from None
+        raise CompileError(f"the compiler did not finish within {limit:g} s") from None
     if done.returncode != 0:
         lines = done.stderr.decode(errors="replace").strip().splitlines()
         errors = [line for line in lines if any(sign in line for sign in _ERROR_SIGNS)] or lines
         raise CompileError("\n".join(errors[:5]) or f"the compiler ended with code {done.returncode}")
 
 
-def _limit_compiler() -> None:
+def _limit_compiler(seconds: int) -> None:
+    # The driver is killed at its time limit; what it started, perhaps with a thread per core, ends by this one.
+    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
     resource.setrlimit(resource.RLIMIT_AS, (COMPILE_BYTES, COMPILE_BYTES))
     resource.setrlimit(resource.RLIMIT_FSIZE, (64 << 20, 64 << 20))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from engines.uno.engine import UnoEngine
-from engines.uno.program import BOT_FLAGS, Variant
+from engines.uno.engine import UnoEngine, UnoRules
+from engines.uno.program import BOT_FLAGS, Level, Variant
 from simfarm import query
 from simfarm import run as runs
 from simfarm.config import RunConfig, build_config
@@ -32,6 +32,8 @@ def figures() -> Iterator[Figure]:
     """See the module."""
     for names in (("first_legal",) * 4, HOUSE):
         yield _against_the_plain_referee(names)
+    yield _walls()
+    yield _wasm()
     yield _two_workers()
     yield from _official_size()
     yield from _exact_values()
@@ -60,7 +62,8 @@ def _plain_program(names: tuple[str, ...]) -> Path:
 
 def _against_the_plain_referee(names: tuple[str, ...], games: int = 480_000) -> Figure:
     """Same bots, same flags, same number of games, one core each, taken in turn."""
-    plain, engine, matchup = _plain_program(names), UnoEngine(), _matchup(names, games)
+    plain, engine = _plain_program(names), UnoEngine()
+    matchup = replace(_matchup(names, games), rules=UnoRules(level=Level.NATIVE))
     engine.check(matchup)
     value = ratio(
         lambda: subprocess.run([plain, str(games), "1"], check=True, stdout=subprocess.DEVNULL),
@@ -68,6 +71,38 @@ def _against_the_plain_referee(names: tuple[str, ...], games: int = 480_000) -> 
     )
     ring = "four first_legal" if len(set(names)) == 1 else ", ".join(names)
     return at_least(f"UNO, one core, games/s of the referee over those of a plain one ({ring})", value, 1.7)
+
+
+def _walls() -> Figure:
+    """The referee without walls, and with those of level native."""
+    matchup = _at(Level.NATIVE)
+    value = 100 * (1 - _processor_ratio(matchup, Variant.OPEN, matchup, Variant.FAST))
+    return at_most("UNO, speed that the walls of level native cost", value, 5, " %", 1)
+
+
+def _wasm() -> Figure:
+    """Level wasm against level native."""
+    value = 100 * _processor_ratio(_at(Level.NATIVE), Variant.FAST, _at(Level.WASM), Variant.FAST)
+    return at_least("UNO, speed of level wasm in that of level native", value, 90, " %", 1)
+
+
+def _at(level: Level, games: int = 120_000) -> Matchup:
+    return replace(_matchup(HOUSE, games), rules=UnoRules(level=level))
+
+
+def _processor_ratio(first: Matchup, variant: Variant, second: Matchup, other: Variant, rounds: int = 12) -> float:
+    """Processor time of the first over that of the second, the least of each over rounds taken in turn: these differ
+    by a few percent, which the wall time of a shared machine does not show."""
+    engine = UnoEngine()
+    commands = [engine.command(first, 0, first.stop, variant), engine.command(second, 0, second.stop, other)]
+    least = [float("inf")] * 2
+    for _ in range(rounds):
+        for place, (program, arguments) in enumerate(commands):
+            running = subprocess.Popen([program, *arguments], stdout=subprocess.DEVNULL)
+            _, status, usage = os.wait4(running.pid, 0)
+            assert status == 0
+            least[place] = min(least[place], usage.ru_utime + usage.ru_stime)
+    return least[0] / least[1]
 
 
 def _play(config: RunConfig, workers: int, folder: Path) -> float:

@@ -6,6 +6,7 @@ from pathlib import Path
 import polars as pl
 
 from engines.uno.engine import UnoEngine, UnoRules
+from engines.uno.program import Level
 from simfarm.core.model import Bot, Deal, Matchup, Shard, SourceFile
 
 ENGINE = UnoEngine()
@@ -38,12 +39,13 @@ def ring(
     seed: int = 7,
     seatings: tuple[tuple[int, ...], ...] = ALL_SEATINGS,
     deal: Deal = Deal.FRESH,
+    level: Level = Level.AUTO,
     **rules: int,
 ) -> Matchup:
     """A matchup; bots that are missing play like plain.c."""
     four = (*bots, *(make(f"plain{seat}") for seat in range(len(bots), 4)))
     games = len(seatings) if deal is Deal.SHARED else 1
-    return Matchup(four, UnoRules(**rules), seed, start, stop, games, seatings, deal)
+    return Matchup(four, UnoRules(level=level, **rules), seed, start, stop, games, seatings, deal)
 
 
 def play(matchup: Matchup, start: int | None = None, stop: int | None = None) -> pl.DataFrame:

@@ -9,23 +9,38 @@
 static void trace_turn(void)
 {
     const GameState *state = own(now.seat);
-    fprintf(trace_file, "%3d  seat %d %s [", now.turn, now.seat, now.players[now.seat]->name);
+    trace_print("%3d  seat %d %s [", now.turn, now.seat, now.players[now.seat]->name);
     for (int place = 0; place < state->yourNumberOfCards; place++)
         trace_card(place ? ", " : "", state->yourCards[place]);
     trace_card("] on ", now.top);
     if (now.top.type >= WILD)
-        fprintf(trace_file, " (%s)", colour_name(now.colour));
-    fprintf(trace_file, " ");
+        trace_print(" (%s)", colour_name(now.colour));
+    trace_print(" ");
+}
+
+/* All else that the seat on turn is shown. */
+static void trace_state(void)
+{
+    const GameState *state = own(now.seat);
+    trace_print("    it was shown: direction %s", state->directionOfPlay == RIGHT ? "right" : "left");
+    for (int seat = 0; seat < SEATS; seat++) {
+        int called = state->allPlayersColoursCalled[seat];
+        trace_print("; seat %d has %d cards, called %s, scored %d", seat, state->allPlayersCardsLeft[seat],
+                    called == NONE ? "nothing" : colour_name(called), state->allPlayersScores[seat]);
+    }
+    for (int place = 0; place < state->numberOfDiscards; place++)
+        trace_card(place ? ", " : "; discards: ", state->discardPile[place]);
+    trace_print("\n");
 }
 
 /* The cards that a seat has just drawn are the last ones of its hand. */
 static void trace_draw(int seat, int count)
 {
     const GameState *state = own(seat);
-    fprintf(trace_file, "    %s draws%s", now.players[seat]->name, count ? "" : " nothing: no card is left");
+    trace_print("    %s draws%s", now.players[seat]->name, count ? "" : " nothing: no card is left");
     for (int place = state->yourNumberOfCards - count; place < state->yourNumberOfCards; place++)
         trace_card(" ", state->yourCards[place]);
-    fprintf(trace_file, "\n");
+    trace_print("\n");
 }
 
 #endif
@@ -36,8 +51,8 @@ static void hold(int holds, const char *what)
 {
     if (holds)
         return;
-    fprintf(stderr, "check failed before turn %d: %s\n", now.turn, what);
-    fflush(stderr);
+    char text[200];
+    put(error_file, text, (size_t)snprintf(text, sizeof text, "check failed before turn %d: %s\n", now.turn, what));
     leave_program(3);
 }
 

@@ -3,23 +3,29 @@
 #ifndef UNO_GAME_H
 #define UNO_GAME_H
 
+#include "call.h"
 #include "cards.h"
 #include "seeds.h"
 #include "trace.h"
 #include "views.h"
+#include "walls.h"
+#include "wasm.h"
 
 #define ALWAYS_INLINE inline __attribute__((always_inline))
 #define likely(condition) __builtin_expect(!!(condition), 1)
 #define unlikely(condition) __builtin_expect(!!(condition), 0)
 
 /* How a game ends, in the order of TERMINATIONS in records.py; then what is not an end. */
-enum { COMPLETED, LENGTH_LIMIT, FORFEITED, TIMEOUT, EXITED, CRASHED, CALL_AGAIN };
+enum { COMPLETED, LENGTH_LIMIT, FORFEITED, TIMEOUT, EXITED, CRASHED, FORBIDDEN, CALL_AGAIN };
 
 struct player {
-    int (*play)(GameState *);
+    bot_function *play;
     const char *name;
     int writes; /* has written to its state: it gets private copies */
     int score;  /* points in this segment */
+#ifdef UNO_WASM
+    struct instance at[SEATS];
+#endif
 };
 
 static struct {
@@ -40,7 +46,7 @@ static struct {
     int first_seat, first_right; /* who began, and whether to the right */
     int penalties[SEATS];
     uint8_t deck[MAX_CARDS];
-} now;
+} now SHARED;
 
 static int max_turns;
 
@@ -147,12 +153,32 @@ static void deal(uint64_t seed)
 static inline int ask_bot(void)
 {
     struct player *player = now.players[now.seat];
-    GameState *state = unlikely(player->writes) ? private_copy(now.seat) : shown(now.seat);
-    /* `now` is complete in memory here and read anew afterwards: the call may end in a jump */
-    __asm__ volatile("" ::: "memory");
-    int answer = player->play(state);
-    __asm__ volatile("" ::: "memory");
-    return answer;
+#ifdef UNO_WASM
+    struct instance *instance = &player->at[now.seat];
+#ifdef UNO_WIPE
+    wipe(instance);
+#endif
+    uint32_t state = instance->state;
+    if (unlikely(player->writes)) {
+        make_copy(now.seat, bot_memory(instance, COPY_PLACE));
+        state = instance->copy;
+    }
+    return call_bot(player->play, instance->module, state);
+#else
+    GameState *state = unlikely(player->writes) ? make_copy(now.seat, copy_page) : shown(now.seat);
+    return call_bot(player->play, state, 0);
+#endif
+}
+
+/* Whether an address lies in what the bot on turn is shown and must not write to. */
+static int is_shown(const void *address)
+{
+#ifdef UNO_WASM
+    const struct instance *instance = &now.players[now.seat]->at[now.seat];
+    return is_in_page(address, bot_memory(instance, instance->state));
+#else
+    return is_in_page(address, shown(now.seat));
+#endif
 }
 
 static inline int has_playable(int seat)

@@ -4,15 +4,13 @@
  *   program SEED FIRST START STOP SEGMENT SHARED TURN_LIMIT_MS MAX_TURNS UNITS SEATINGS [NAME...]
  *
  * FIRST to STOP are the blocks to play, of which those before START leave no record. UNITS names by a digit
- * for each bot which function of ring.h plays it. SEATINGS holds four digits for each seating, seat by seat.
+ * for each bot which function of `ring` plays it. SEATINGS holds four digits for each seating, seat by seat.
  */
 #define _GNU_SOURCE
-#include <errno.h>
 #include <fcntl.h>
-#include <sys/prctl.h>
 
 #include "audit.h"
-#include "ring.h"
+#include "warden.h"
 
 enum { RECORDS = 8192, NOBODY = 255 };
 
@@ -25,37 +23,29 @@ struct record {
 static struct {
     uint64_t seed, start, stop, segment;
     int shared, seatings;
-    const char *seats;
+    const char *units, *seats;
     uint64_t block; /* of the game that is played */
     int seating;    /* of the game that is played */
     int disqualified, fault; /* whether a bot is out for the rest of the segment, and which */
     struct player bots[SEATS];
-} job;
+} job SHARED;
 
-static struct record records[RECORDS];
-static size_t record_count;
-static int record_file;
+static struct {
+    size_t count;
+    struct record list[RECORDS];
+} records SHARED;
 
-static void fail(const char *what)
+static _Noreturn void fail(const char *what)
 {
-    fprintf(stderr, "uno referee: %s: %s\n", what, strerror(errno));
-    fflush(stderr);
+    char text[200];
+    put(error_file, text, (size_t)snprintf(text, sizeof text, "uno referee: %s: %s\n", what, strerror(errno)));
     leave_program(2);
 }
 
 static void write_records(void)
 {
-    const char *data = (const char *)records;
-    for (size_t left = record_count * sizeof *records; left > 0;) {
-        ssize_t written = write(record_file, data, left);
-        if (written < 0 && errno != EINTR)
-            leave_program(2); /* nobody reads any more */
-        if (written > 0) {
-            data += written;
-            left -= (size_t)written;
-        }
-    }
-    record_count = 0;
+    put(record_file, records.list, records.count * sizeof *records.list);
+    records.count = 0;
 }
 
 static int bot_at(int seat)
@@ -75,7 +65,7 @@ static void start_game(void)
         now.players[seat] = &job.bots[bot_at(seat)];
 #ifdef UNO_TRACE
     if (job.block >= job.start) {
-        trace_file = trace_file ? trace_file : fdopen(record_file, "w");
+        trace.on = 1;
         TRACE("block %llu, seating %d:", (unsigned long long)job.block, job.seating);
         for (int seat = 0; seat < SEATS; seat++)
             TRACE(" seat %d %s%s", seat, now.players[seat]->name, seat < SEATS - 1 ? "," : "\n");
@@ -96,7 +86,7 @@ static void finish_game(int termination)
         job.fault = (int)(now.players[now.seat] - job.bots);
     }
     if (job.block >= job.start) {
-        struct record *record = &records[record_count++];
+        struct record *record = &records.list[records.count++];
         *record = (struct record){
             .seating = (uint8_t)job.seating,
             .winner = won ? (uint8_t)now.seat : NOBODY,
@@ -113,7 +103,7 @@ static void finish_game(int termination)
             if (termination >= FORFEITED && bot_at(seat) == job.fault)
                 record->fault = (uint8_t)seat;
         }
-        if (record_count == RECORDS)
+        if (records.count == RECORDS)
             write_records();
     }
     job.seating++;
@@ -123,6 +113,18 @@ static void finish_game(int termination)
     }
 }
 
+/* The bot on turn has done what ends its game. */
+static void finish_badly(int event)
+{
+    static const char *const verbs[] = {[TIMEOUT] = "times out", [EXITED] = "exits", [CRASHED] = "crashes",
+                                        [FORBIDDEN] = "does what is forbidden"};
+    (void)verbs;
+    TRACE_TURN();
+    TRACE("%s: the game ends\n", verbs[event]);
+    TRACE_STATE();
+    finish_game(event);
+}
+
 static void play_blocks(void)
 {
     int event = sigsetjmp(rescue, 0);
@@ -130,9 +132,7 @@ static void play_blocks(void)
         rewind_rand();
         finish_game(play_turns());
     } else if (event != 0) {
-        TRACE_TURN();
-        TRACE("%s: the game ends\n", event == TIMEOUT ? "times out" : event == EXITED ? "exits" : "crashes");
-        finish_game(event);
+        finish_badly(event);
     }
     while (job.block < job.stop) {
         start_game();
@@ -146,12 +146,67 @@ static void play_blocks(void)
     }
 }
 
-/* The records leave by a descriptor of their own; what bots print goes nowhere. */
-static int move_output(void)
+/* The process that plays: everything that is left of the job. */
+static _Noreturn void play_locked(void)
 {
-    int nowhere = open("/dev/null", O_RDWR);
-    record_file = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
-    return nowhere >= 0 && record_file >= 0 && dup2(nowhere, 0) == 0 && dup2(nowhere, 1) == 1;
+    static char print_buffer[BUFSIZ];
+    /* What bots print goes nowhere, and without a call that the walls refuse. */
+    setvbuf(stdout, print_buffer, _IOFBF, sizeof print_buffer);
+    int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || nowhere < 0 || dup2(nowhere, 1) != 1 ||
+        dup2(nowhere, 2) != 2 || !make_guard())
+        fail("cannot start");
+#ifndef UNO_OPEN
+    if (!lock_down())
+        fail("this machine cannot lock a program in (it takes seccomp filters and /proc)");
+#endif
+    play_blocks();
+    leave_program(0);
+}
+
+/* Players one after another until all is played; a further one only where the one before was killed by a bot. */
+static void play_watched(void)
+{
+    while (job.block < job.stop) {
+        int deaf, event;
+        pid_t player = fork();
+        if (player == 0)
+            play_locked();
+        if (player < 0)
+            fail("cannot start a process");
+        int status = watch(player, &deaf);
+        if (WIFEXITED(status) && now.turn == 0) {
+            if (WEXITSTATUS(status) != 0)
+                leave_program(WEXITSTATUS(status));
+        } else if ((event = blame(status, deaf)) != COMPLETED) {
+            finish_badly(event);
+        } else {
+            errno = 0;
+            fail("the process that plays was killed from outside");
+        }
+    }
+#ifdef UNO_TRACE
+    write_trace();
+#else
+    write_records();
+#endif
+}
+
+static const struct unit *unit_of(int bot)
+{
+    return &ring[job.units[bot] - '0'];
+}
+
+static int make_bots(void)
+{
+    int good = make_stack();
+#ifdef UNO_WASM
+    good = good && make_linear_area(SEATS * SEATS);
+    for (int bot = 0; bot < SEATS; bot++)
+        for (int seat = 0; seat < SEATS; seat++)
+            good = good && make_instance(&job.bots[bot].at[seat], unit_of(bot), seat);
+#endif
+    return good;
 }
 
 int main(int count, char **arguments)
@@ -166,21 +221,24 @@ int main(int count, char **arguments)
     job.shared = atoi(arguments[6]);
     turn_limit_ms = atoi(arguments[7]);
     max_turns = atoi(arguments[8]);
+    job.units = arguments[9];
     for (int bot = 0; bot < SEATS; bot++) {
-        job.bots[bot].play = ring[arguments[9][bot] - '0'];
+        job.bots[bot].play = unit_of(bot)->play;
         job.bots[bot].name = count > 11 + bot ? arguments[11 + bot] : "";
     }
     job.seats = arguments[10];
     job.seatings = (int)(strlen(job.seats) / SEATS);
     job.seating = job.shared ? 0 : (int)(job.block % (uint64_t)job.seatings);
     make_cards();
-    if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || !make_views() || !move_output() || !make_guard())
+    sigset_t child;
+    sigemptyset(&child);
+    sigaddset(&child, SIGCHLD);
+    sigprocmask(SIG_BLOCK, &child, NULL);
+    record_file = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
+    error_file = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
+    if (record_file < 0 || error_file < 0 || prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || !share_memory() ||
+        !make_views() || !make_bots())
         fail("cannot start");
-    play_blocks();
-#ifdef UNO_TRACE
-    fflush(trace_file);
-#else
-    write_records();
-#endif
+    play_watched();
     leave_program(0);
 }

@@ -4,10 +4,33 @@
 #define UNO_TRACE_H
 
 #include "proj2.h"
+#include "walls.h"
 
 #ifdef UNO_TRACE
+#include <stdarg.h>
 
-static FILE *trace_file; /* NULL while nobody wants to see the games */
+static struct {
+    int on; /* whether anybody wants to see the games */
+    size_t length;
+    char text[1 << 16];
+} trace SHARED;
+
+static void write_trace(void)
+{
+    put(record_file, trace.text, trace.length);
+    trace.length = 0;
+}
+
+/* A line is a few thousand characters at most: a hand of 108 cards. */
+static __attribute__((format(printf, 1, 2))) void trace_print(const char *format, ...)
+{
+    va_list values;
+    va_start(values, format);
+    trace.length += (size_t)vsnprintf(trace.text + trace.length, sizeof trace.text - trace.length, format, values);
+    va_end(values);
+    if (trace.length > sizeof trace.text / 2)
+        write_trace();
+}
 
 static const char *colour_name(int colour)
 {
@@ -19,25 +42,27 @@ static void trace_card(const char *before, Card card)
 {
     static const char *const types[] = {"", "skip", "reverse", "+2", "", "+4"};
     if (card.type == NUMBER)
-        fprintf(trace_file, "%s%s %d", before, colour_name(card.colour), card.value);
+        trace_print("%s%s %d", before, colour_name(card.colour), card.value);
     else
-        fprintf(trace_file, "%s%s%s%s", before, colour_name(card.colour), *types[card.type] ? " " : "",
-                types[card.type]);
+        trace_print("%s%s%s%s", before, colour_name(card.colour), *types[card.type] ? " " : "", types[card.type]);
 }
 
 static void trace_turn(void);
+static void trace_state(void);
 static void trace_draw(int seat, int count);
 
-#define TRACE(...) ((void)(trace_file && fprintf(trace_file, __VA_ARGS__)))
-#define TRACE_CARD(before, card) ((void)(trace_file && (trace_card(before, card), 0)))
-#define TRACE_TURN() ((void)(trace_file && (trace_turn(), 0)))
-#define TRACE_DRAW(seat, count) ((void)(trace_file && (trace_draw(seat, count), 0)))
+#define TRACE(...) ((void)(trace.on && (trace_print(__VA_ARGS__), 0)))
+#define TRACE_CARD(before, card) ((void)(trace.on && (trace_card(before, card), 0)))
+#define TRACE_TURN() ((void)(trace.on && (trace_turn(), 0)))
+#define TRACE_STATE() ((void)(trace.on && (trace_state(), 0)))
+#define TRACE_DRAW(seat, count) ((void)(trace.on && (trace_draw(seat, count), 0)))
 
 #else
 
 #define TRACE(...) ((void)0)
 #define TRACE_CARD(before, card) ((void)0)
 #define TRACE_TURN() ((void)0)
+#define TRACE_STATE() ((void)0)
 #define TRACE_DRAW(seat, count) ((void)0)
 
 #endif

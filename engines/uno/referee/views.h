@@ -27,8 +27,12 @@ _Static_assert(sizeof(Card) == 12 && sizeof(GameState) == 2664, "GameState is pa
  * lower bits of an address; were those unlike for the two addresses of a line, each use would be a wrong guess. */
 #define MAPPING_DISTANCE (1 << 28)
 
+/* Where the first state lies in a stretch of that length. */
+#define STATE_PLACE (16 << 20)
+
 static char *states;    /* writable; the others lie at the distances above */
 static char *copy_page; /* holds one private copy for a bot that writes; holes on both sides */
+static int view_file;   /* the memory behind the mappings */
 static size_t page_size;
 
 /* What a seat is shown, writable. */
@@ -43,47 +47,44 @@ static inline GameState *shown(int seat)
     return (GameState *)((char *)own(seat) + MAPPING_DISTANCE);
 }
 
-static int map_page(int file, int seat, void *state, int protection)
+/* Maps the page of a seat's state once more, so that it lies at `state`; returns 0 if the machine refuses. */
+static int map_page(int seat, void *state, int protection)
 {
     char *page = (char *)((uintptr_t)state & ~(page_size - 1));
     off_t offset = (off_t)(page_size * (size_t)seat);
-    return mmap(page, page_size, protection, MAP_SHARED | MAP_FIXED, file, offset) == page;
+    return mmap(page, page_size, protection, MAP_SHARED | MAP_FIXED, view_file, offset) == page;
 }
 
 /* Maps everything; returns 0 if the machine refuses. */
 static int make_views(void)
 {
     page_size = (size_t)sysconf(_SC_PAGESIZE);
-    int file = memfd_create("uno", MFD_CLOEXEC);
+    view_file = memfd_create("uno", MFD_CLOEXEC);
     int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
-    char *area = mmap(NULL, 2 * (size_t)MAPPING_DISTANCE, PROT_NONE, flags, -1, 0);
-    if (file < 0 || area == MAP_FAILED || ftruncate(file, (off_t)(SEATS * page_size)) != 0)
+    char *area = mmap(NULL, 3 * (size_t)MAPPING_DISTANCE, PROT_NONE, flags, -1, 0);
+    if (view_file < 0 || area == MAP_FAILED || ftruncate(view_file, (off_t)(SEATS * page_size)) != 0)
         return 0;
-    copy_page = area + 16 * STATE_DISTANCE / page_size * page_size;
-    states = area + page_size;
+    area += -(uintptr_t)area & (MAPPING_DISTANCE - 1);
+    copy_page = area;
+    states = area + STATE_PLACE;
     for (int seat = 0; seat < SEATS; seat++)
-        if (!map_page(file, seat, own(seat), PROT_READ | PROT_WRITE) ||
-            !map_page(file, seat, shown(seat), PROT_READ))
+        if (!map_page(seat, own(seat), PROT_READ | PROT_WRITE) || !map_page(seat, shown(seat), PROT_READ))
             return 0;
-    close(file);
     return mprotect(copy_page, page_size, PROT_READ | PROT_WRITE) == 0;
 }
 
-/* Whether an address lies in a page of a read-only state, where only a write can fault. */
-static int is_shown(const void *address)
+/* Whether an address lies in the page of a state, which is mapped read-only there, so that only a write faults. */
+static int is_in_page(const void *address, const void *state)
 {
-    for (int seat = 0; seat < SEATS; seat++)
-        if (((uintptr_t)address ^ (uintptr_t)shown(seat)) < page_size)
-            return 1;
-    return 0;
+    return (((uintptr_t)address ^ (uintptr_t)state) & ~(page_size - 1)) == 0;
 }
 
-/* A private copy of a seat's state; nothing that was left on its page by an earlier call remains. */
-static GameState *private_copy(int seat)
+/* Makes a private copy of a seat's state at the end of a page; nothing that an earlier call left there remains. */
+static GameState *make_copy(int seat, char *page)
 {
-    GameState *copy = (GameState *)(copy_page + page_size - sizeof(GameState));
-    memset(copy_page, 0, page_size - sizeof(GameState));
-    memcpy(copy, shown(seat), sizeof(GameState));
+    GameState *copy = (GameState *)(page + page_size - sizeof(GameState));
+    memset(page, 0, page_size - sizeof(GameState));
+    memcpy(copy, own(seat), sizeof(GameState));
     return copy;
 }
 

@@ -1,0 +1,192 @@
+"""Level wasm: the same games as natively, from bots that cannot reach beyond their own memory."""
+
+import re
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from engines.uno import wasm
+from engines.uno.engine import UnoRules
+from engines.uno.program import Level, Variant
+from simfarm.config import build_config
+from simfarm.core.errors import BotError, ConfigError, ToolError
+from simfarm.core.model import Bot, BotSpec, Deal, Matchup, SourceFile, matchup_key
+from simfarm.store import Run
+from tests import uno_bots
+from tests.uno_bots import ENGINE, ODD, make, play
+
+pytestmark = pytest.mark.skipif(not wasm.available(), reason="the packages of simfarm[arena] are not installed")
+
+ring = partial(uno_bots.ring, level=Level.WASM)
+
+
+def natively(matchup: Matchup) -> Matchup:
+    """The same matchup at level native."""
+    return replace(matchup, rules=UnoRules(**{**matchup.rules.model_dump(), "level": Level.NATIVE}))
+
+
+def same(matchup: Matchup, stop: int) -> bool:
+    """Whether the records of the first blocks are the same on both levels."""
+    return ENGINE._run(matchup, 0, stop, Variant.FAST) == ENGINE._run(natively(matchup), 0, stop, Variant.FAST)
+
+
+def test_every_bundled_bot_plays_the_same_games() -> None:
+    bots = [ENGINE.load(spec) for spec in ENGINE.bundled().values()]
+    for first in range(0, len(bots), 4):
+        four = (bots + bots)[first : first + 4]
+        matchup = ring(*four, stop=5000)
+        assert same(matchup, 5000)
+        assert same(replace(matchup, deal=Deal.SHARED, games=24), 50)
+        for block in (0, 1, 23, 24, 4999):
+            assert list(ENGINE.replay(matchup, block)) == list(ENGINE.replay(natively(matchup), block))
+
+
+def test_bots_that_throw_dice_get_the_same_dice() -> None:
+    assert same(ring(make("odd", ODD), make("strange", ODD), make("odder", ODD), stop=2000, max_turns=500), 2000)
+
+
+def test_the_table_is_whole_at_every_turn() -> None:
+    matchup = ring(make("odd", ODD), make("strange", ODD), stop=2000, max_turns=500)
+    assert ENGINE._run(matchup, 0, 2000, Variant.CHECK) == ENGINE._run(matchup, 0, 2000, Variant.FAST)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "{ unsigned long sum = 1; int k; for (k = 0; k < 99; k++) "
+        "sum = sum * 6364136223846793005UL + sizeof(long) + k;"
+        " if (choice >= RED) choice += 10000 * ((sum >> 40) % 4); }",
+        "{ long long sum = 1; long little = state->yourNumberOfCards; int k; for (k = 0; k < 40; k++)"
+        " sum = sum * 13 + little; if (choice >= RED) choice += 10000 * (int)((sum >> 50) & 3); }",
+        "{ double x = state->numberOfDiscards / 7.0; int k; for (k = 0; k < 9; k++) x = x / 3.1 + 1 / (x + 0.1);"
+        " if (choice >= RED) choice += 10000 * ((int)(x * 1e6) & 3); }",
+        "{ char a[64], b[64]; int k; memset(a, 3, 64); memcpy(b, a, 64); b[state->yourNumberOfCards % 64] = 9;"
+        " memmove(a + 1, b, 60); k = memcmp(a, b, 64); if (choice >= RED)"
+        " choice += 10000 * ((k > 0) + abs(a[4]) % 3); }",
+        "{ GameState copy = *state; copy.yourCards[0].value = 5; state->yourCards[1] = copy.yourCards[0];"
+        " if (choice >= RED) choice += 10000 * (state->yourCards[1].value % 4); }",
+    ],
+    ids=["long", "long long", "double", "memory", "copies"],
+)
+def test_what_c_computes_is_the_same(body: str) -> None:
+    assert same(ring(*(make(f"bot{seat}", body) for seat in range(4)), stop=1500), 1500)
+
+
+FAULTS = {
+    "null read": ("choice = *(volatile int *)0;", "crashed"),
+    "null write": ("*(volatile int *)8 = 1;", "crashed"),
+    "neighbour": ("choice = ((volatile GameState *)state)[2].yourNumberOfCards;", "crashed"),
+    "near": ("{ int few[4]; int k = 2 + state->yourNumberOfCards; few[k] = 1; choice = few[0]; }", "crashed"),
+    "far": ("*((volatile int *)state + (1 << 24)) = 1;", "crashed"),
+    "farthest": ("*(volatile int *)(0u - 4) = 1;", "crashed"),
+    "everywhere": ("{ unsigned at; for (at = 4096; at; at += 4096) *(volatile char *)at = 1; }", "crashed"),
+    "fill": ("memset(state - 1, 1, 1 << 25);", "crashed"),
+    "constant": ('{ volatile char *text = (char *)"ab"; text[0]++; }', "crashed"),
+    "static": ("{ static volatile int calls = 5; calls++; }", "crashed"),
+    "divide": ("choice = 1 / (state->yourPosition - state->yourPosition);", "crashed"),
+    "trap": ("__builtin_trap();", "crashed"),
+    "abort": ("abort();", "crashed"),
+    "recursion": (
+        "{ volatile char big[999]; big[0] = 1; choice = (big[1] = plain_Play(state) + big[0]); }",
+        "crashed",
+    ),
+    "recursion without locals": (
+        "choice = plain_Play(state) + state->yourNumberOfCards * plain_Play(state);",
+        "crashed",
+    ),
+    "one large frame": ("{ volatile char big[1 << 25]; big[0] = 1; choice = big[0]; }", "crashed"),
+    "smash": ("{ static char *volatile at; char few[8]; at = few; memset(at, 1, 1 << 20); }", "crashed"),
+    "more memory": ("if (__builtin_wasm_memory_grow(0, 1) == (unsigned long)-1) abort();", "crashed"),
+    "exit": ("exit(0);", "exited"),
+    "loop": ("for (;;) ;", "timeout"),
+}
+
+
+@pytest.mark.parametrize("kind", FAULTS)
+def test_faults_are_rows(kind: str) -> None:
+    body, termination = FAULTS[kind]
+    bot = make("bad", f"if (state->yourNumberOfCards <= 2) {{ {body} }}")
+    source = b"#include <string.h>\n" + bot.files[0].data
+    matchup = ring(replace(bot, files=(SourceFile("bad.c", source),)), stop=60, turn_limit_ms=20)
+    rows = play(matchup).to_dicts()
+    broken = next(number for number, row in enumerate(rows) if row["termination"] != "completed")
+    assert rows[broken]["termination"] == termination
+    assert [row["fault_bot"] for row in rows[broken:]] == ["bad"] * (60 - broken)
+    assert {row["termination"] for row in rows[broken + 1 :]} <= {"forfeited"}
+    assert rows[:broken] == play(ring(make("bad"), stop=60)).to_dicts()[:broken]
+    *_, turn, shown = ENGINE.replay(matchup, broken)
+    assert re.search(r"seat \d bad \[.*\] on .*: the game ends$", turn)
+    assert shown.startswith("    it was shown: direction ")
+
+
+def test_a_bot_is_whole_again_in_the_next_segment() -> None:
+    """Its stack pointer stands where it stood, and what it had half done is gone."""
+    body = "if (state->yourNumberOfCards == 2) { volatile char big[3000]; big[0] = 1; abort(); }"
+    rows = play(ring(make("bad", body), stop=600, deal=Deal.SHARED))
+    crashed = rows["termination"].is_in(["crashed"])
+    assert crashed.sum() == 600
+    assert rows.filter(crashed)["turns"].min() > 0
+
+
+def test_a_bot_may_write_to_its_state_and_nothing_remains() -> None:
+    decide = "if (choice >= RED) choice += 10000 * (rand() % 4); else if (rand() % 8 == 0) choice = rand() % 20;"
+    scribble = """
+        state->yourCards[0].type = rand() % 2; state->discardPile[0].colour = 5;
+        if (rand() % 2) { int *at = (int *)state; int k; for (k = 0; k < sizeof *state / 4; k++) at[k] = k; }
+        { int k; char *page = (char *)((unsigned long)state & ~4095ul);
+          for (k = 0; page + k < (char *)state; k++) { if (page[k]) choice = -2; page[k] = 1; } }
+    """
+    same_dice = "rand(); if (rand() % 2) { int k; for (k = 0; k < 3; k++) ; }"
+    writing = ring(make("bot", scribble + decide), make("twin", scribble + decide), stop=2000)
+    reading = ring(make("bot", same_dice + decide), make("twin", same_dice + decide), stop=2000)
+    assert play(writing).equals(play(reading))
+
+
+def test_wiping_changes_nothing_for_an_honest_bot() -> None:
+    matchup = ring(make("odd", ODD), stop=30)
+    assert ENGINE._run(matchup, 0, 30, Variant.WIPE) == ENGINE._run(matchup, 0, 30, Variant.FAST)
+
+
+def test_what_bots_print_goes_nowhere() -> None:
+    loud = ring(make("bot", 'printf("%d", choice); puts("x"); putchar(65);'), stop=100)
+    assert play(loud).equals(play(ring(make("bot"), stop=100)))
+
+
+@pytest.mark.parametrize(("call", "name"), [('getenv("A") != 0', "getenv"), ('system("true")', "system")])
+def test_what_is_not_there_is_named(call: str, name: str) -> None:
+    with pytest.raises(BotError, match=rf"^bot 'bad': .*no function {name}$"):
+        ENGINE.check(ring(make("bad", f"choice += {call};")))
+
+
+def test_an_error_names_file_and_line() -> None:
+    broken = Bot("bad", (SourceFile("mine.c", b"int mine_Play(GameState *state)\n{\n    return stat->x;\n}\n"),))
+    with pytest.raises(BotError, match=r"^bot 'bad': mine\.c:3:12: error: .*stat"):
+        ENGINE.check(ring(broken))
+
+
+def test_names_with_underscores_are_found() -> None:
+    source = b"int _my__bot_Play(GameState *state) { return -1; }"
+    rows = play(ring(Bot("odd", (SourceFile("odd.c", source),)), stop=5))
+    assert rows["termination"].unique().to_list() == ["completed"]
+
+
+def test_the_level_is_no_part_of_a_cell(tmp_path: Path) -> None:
+    native, walled = natively(ring()), ring()
+    assert matchup_key("uno", 1, 1, native) == matchup_key("uno", 1, 1, walled)
+    specs = [BotSpec(name) for name in ("veteran", "starter", "first_legal", "sparring_tempo")]
+    for level in ("native", "wasm"):
+        config = build_config("uno", specs, plan={"games": 10}, rules={"level": level}, where="test")
+        assert Run.create(tmp_path / level, config).config.rules == UnoRules(level=Level(level))
+    with pytest.raises(ConfigError, match=r"rules\.level = \"open\""):
+        build_config("uno", specs, plan={"games": 10}, rules={"level": "open"}, where="test")
+
+
+def test_auto_means_wasm_where_the_tools_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert Level.AUTO.chosen() is Level.WASM
+    monkeypatch.setattr(wasm, "available", lambda: False)
+    assert Level.AUTO.chosen() is Level.NATIVE
+    wasm._tools.cache_clear()
+    with pytest.raises(ToolError, match=r"pip install 'simfarm\[arena\]'"):
+        ENGINE.check(ring(make("fresh", "choice += 0;")))
