@@ -234,3 +234,23 @@ def test_summary_is_computed_from_rows() -> None:
     assert sum(bot["wins"] for bot in summary["bots"]) == rows["winner_bot"].drop_nulls().len()
     assert [bot["penalties"] > 0 for bot in summary["bots"]] == [True, False, False, False]
     assert summary["bots"][0]["penalties"] == sum(rows[f"penalties_seat{seat}"].sum() for seat in range(4))
+
+
+@pytest.mark.parametrize(
+    ("before", "body", "word"),
+    [
+        (
+            "int plain_turns;",
+            "choice += plain_turns++;",
+            "'plain_turns' keeps a value from call to call; use locals",
+        ),
+        ("", "{ static int n; choice += n++; }", "keeps a value from call to call; use locals"),
+        ("", "choice += random() % 2;", r"random\(\) keeps its state in the C library; use rand\(\)"),
+    ],
+)
+def test_a_bot_that_remembers_is_refused(before: str, body: str, word: str) -> None:
+    """Its rows would depend on how a run is cut into shards."""
+    bot = make("elephant", body)
+    source = SourceFile("elephant.c", before.encode() + b"\n" + bot.files[0].data)
+    with pytest.raises(BotError, match=f"bot 'elephant': elephant.c: .*{word}"):
+        ENGINE.check(ring(Bot("elephant", (source,), language="c"), stop=24, level=Level.NATIVE))

@@ -39,11 +39,11 @@ FAULTS = {
     ),
     "one large frame": ("{ volatile char big[1 << 25]; big[0] = 1; choice = big[0]; }", "crashed"),
     "smash": (
-        "{ static char *volatile at; char few[8]; at = few; memset(at, 1, 1 << 20); choice = few[3]; }",
+        "{ char few[8], *at = few; HIDE(at); memset(at, 1, 1 << 20); HIDE(at); choice = few[3]; }",
         "crashed",
     ),
     "smash a little": (
-        "{ static char *volatile at; char few[8]; at = few; memset(at, 1, 400); choice = few[3]; }",
+        "{ char few[8], *at = few; HIDE(at); memset(at, 1, 400); HIDE(at); choice = few[3]; }",
         "crashed",
     ),
     "exit": ("exit(0);", "exited"),
@@ -90,17 +90,18 @@ INCLUDES = """
 #include <time.h>
 #include <ucontext.h>
 #include <unistd.h>
+#define HIDE(pointer) __asm__ volatile("" : "+r"(pointer) : : "memory")
 """
 DEAF = """
 {
-    static struct { void *restorer; ucontext_t context; siginfo_t info; } frame;
+    struct { void *restorer; ucontext_t context; siginfo_t info; } frame;
     memset(&frame, 0, sizeof frame);
     memset(&frame.context.uc_sigmask, 255, 128);
     frame.context.uc_mcontext.gregs[16] = (long)&plain_deaf;
     frame.context.uc_mcontext.gregs[15] = (long)state & -16;
     frame.context.uc_mcontext.gregs[18] = 0x2b000000000033;
     frame.context.uc_flags = 4;
-    __asm__ volatile("mov %0, %%rsp; mov $15, %%eax; syscall" :: "r"(&frame.context));
+    __asm__ volatile("mov %0, %%rsp; mov $15, %%eax; syscall" :: "r"(&frame.context) : "memory");
 }
 """
 """Returns from a signal that never came, with every signal blocked: neither a fault nor the timer gets through."""

@@ -7,6 +7,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from engines.uno import wasm
+from engines.uno.state import kept_state
 from simfarm.core import seeds
 from simfarm.core.errors import BotError
 from simfarm.core.model import Bot
@@ -34,7 +35,7 @@ stack, and products are rounded before they are added. Of each kind the first sp
 _REFEREE = Path(__file__).parent / "referee"
 _SEEDS = Path(seeds.__file__).parent / "native" / "seeds.h"
 _QUIET = re.compile(rb'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.DOTALL)
-_ENTRY = re.compile(rb"\b([A-Za-z_]\w*)_Play\s*\([^()]*\bGameState\b[^()]*\)\s*\{")
+_ENTRY = re.compile(rb"\b([A-Za-z_]\w*)_Play\s*\([^()]{0,200}\bGameState\b[^()]{0,200}\)\s*\{")
 
 
 class Variant(StrEnum):
@@ -135,6 +136,8 @@ def _ring_program(
                 renames = {name: f"{name}_of_unit{index}" for name in sorted(names & taken)}
                 taken |= names
                 compiled = _native_object(data, renames, variant)
+                if kept := next(kept_state(compiled), None):
+                    raise BotError(f"bot {name!r}: {path}: {kept}")
                 unit = renames.get(f"{alias}_Play", f"{alias}_Play")
                 declaration = f"bot_function {unit};\n"
         except CompileError as error:
