@@ -23,12 +23,12 @@ from typing import Any
 
 from simfarm.core.errors import ToolError
 
-HEAP_BYTES = 384 << 20
+HEAP_BYTES = 160 << 20
 """What both bots together may keep in memory, JavaScript objects and buffers."""
 EXIT_MEMORY = 70
 """The exit code by which the referee says that more than this is in use."""
-_OLD_SPACE_MB = 512
-_DATA_BYTES = 2 << 30
+_OLD_SPACE_MB = 256
+_DATA_BYTES = 1 << 30
 _STDERR_TAIL = 2000
 _POLL_SECONDS = 0.05
 _STALL = 10

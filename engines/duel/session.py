@@ -63,6 +63,8 @@ class _Seen:
     """Of a watched game: the bot that was called last, as a position in the matchup."""
     door: str = ""
     """And by which door."""
+    heap_full: bool = False
+    """Whether the referee itself found the bot at ``position`` to fill the heap."""
 
 
 def play_blocks(matchup: Matchup, start: int, stop: int) -> list[BlockRows]:
@@ -134,7 +136,7 @@ def _play_faulty(matchup: Matchup, block: int) -> tuple[BlockRows, list[dict[str
     """A block's rows, and the faults that had to be found out for them."""
     faults: list[dict[str, Any]] = []
     watched: int | None = None
-    for _ in range(4 * matchup.games + 4):
+    for _ in range(2 * matchup.games + 2):
         seen = _Seen()
         try:
             with borrowed() as node:
@@ -146,9 +148,11 @@ def _play_faulty(matchup: Matchup, block: int) -> tuple[BlockRows, list[dict[str
         except NodeLostError as lost:
             if seen.game is None or not lost.by_bot:
                 raise RuntimeError(f"the duel's referee failed in block {block}: {lost.told}") from lost
-            if seen.game == watched and seen.position is not None:
+            if seen.position is None:
+                watched = seen.game
+            else:
                 faults = [*faults, _fault(seen, lost)]
-            watched = seen.game
+                watched = None
     raise RuntimeError(f"block {block}: the referee was lost again and again")
 
 
@@ -158,9 +162,9 @@ def _fault(seen: _Seen, lost: NodeLostError) -> dict[str, Any]:
         termination = Termination.NOT_STARTED if loading else Termination.TIMEOUT
         detail = f"{DOORS[seen.door]} did not return"
     else:
-        cause = next((line for line in lost.told.splitlines() if line.startswith("FATAL ERROR")), "")
-        termination = Termination.MEMORY_LIMIT if "memory" in cause or "llocation" in cause else Termination.CRASHED
-        detail = f"{DOORS[seen.door]} took the process down: {cause or 'no word'}"
+        full = seen.heap_full or "memory" in lost.told
+        termination = Termination.MEMORY_LIMIT if full else Termination.CRASHED
+        detail = f"{DOORS[seen.door]} {'filled the heap' if full else 'took the process down'}"
     return {
         "game": seen.game,
         "position": seen.position,
@@ -176,6 +180,8 @@ def _receive(node: Node, matchup: Matchup, block: int, seen: _Seen) -> BlockRows
             seen.game, seen.position = int.from_bytes(data, "little"), None
         elif letter == "C":
             seen.position, seen.door = int.from_bytes(data[:4], "little"), data[4:].decode()
+        elif letter == "F":
+            seen.position, seen.heap_full = int.from_bytes(data[:4], "little"), True
         elif letter == "B":
             return _rows(block, data)
 

@@ -1,17 +1,17 @@
 // A plain referee of the duel: both bots in the referee's own realm, no walls, no rows, no clocks but the one per set.
 // It is the yardstick that the walled referee is measured against.
 //
-// node plain_duel.mjs FIRST.js SECOND.js GAMES  prints one JSON object: games, sets, rounds, turns, callbacks, seconds.
+// node plain_duel.mjs FIRST.js SECOND.js GAMES BLOCK  (the bots' classes are evaluated anew for each block) prints one JSON object: games, sets, rounds, turns, callbacks, seconds.
 import { readFileSync } from "node:fs";
 
-const [, , firstFile, secondFile, gamesText] = process.argv;
+const [, , firstFile, secondFile, gamesText, blockText] = process.argv;
 const SETS = 99;
 const ROUNDS = 200;
 const COINS = 1000;
 const ANTE = 10;
 
 globalThis.printLog = () => {};
-const classes = [firstFile, secondFile].map((file) => (0, eval)(`(${readFileSync(file, "utf8").replace(/;\s*$/, "")}\n)`));
+const sources = [firstFile, secondFile].map((file) => readFileSync(file, "utf8"));
 
 const RANK = new Int16Array(21 * 21);
 for (let a = 1; a <= 20; a++) {
@@ -89,7 +89,7 @@ function playRound(players, coins, first, remain) {
   totals.rounds++;
 }
 
-function playGame() {
+function playGame(classes) {
   const players = classes.map((Class, seat) => {
     const player = new Class();
     if (player.player_name === "_will be replaced_") player.player_name = `Player${seat + 1}`;
@@ -118,7 +118,11 @@ function playGame() {
 }
 
 const started = performance.now();
-for (let game = 0; game < Number(gamesText); game++) playGame();
+let classes;
+for (let game = 0; game < Number(gamesText); game++) {
+  if (game % Number(blockText) === 0) classes = sources.map((source) => (0, eval)(`0,${source}`));
+  playGame(classes);
+}
 totals.seconds = (performance.now() - started) / 1000;
 totals.callbacks = totals.turns + 4 * totals.rounds + 4 * totals.sets + 4 * totals.games;
 console.log(JSON.stringify(totals));

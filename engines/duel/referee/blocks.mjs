@@ -52,33 +52,29 @@ export class Block {
       const forfeiter = this.fatal.findIndex((count) => count >= FATAL_FAULTS);
       if (known !== undefined) this.lose(game, known.position, known.termination, known.detail);
       else if (forfeiter >= 0) this.lose(game, forfeiter, FORFEITED, "");
-      else this.playOrLose(game);
+      else this.playWatched(game);
     }
   }
 
-  playOrLose(game) {
+  playWatched(game) {
     this.host.gameStarts(game);
-    const { sets, rounds } = this.out;
-    const marks = [sets.count, rounds?.count];
     try {
-      this.bots ??= this.task.bots.map((_, position) => this.open(position, this.host.watches(game)));
+      this.bots ??= this.task.bots.map((_, position) => this.open(position));
       this.playGame(game);
     } catch (error) {
       if (!(error instanceof HeapFull)) throw error;
-      sets.count = marks[0];
-      if (rounds !== null) rounds.count = marks[1];
-      this.lose(game, this.guilty(error.position), MEMORY_LIMIT, error.message);
-      return;
+      this.host.heapFull(this.guilty(error.position), error.message);
     }
     // Who filled the heap shows when the block is played again and watched.
-    if (!this.host.watches(game) && fuller(this.task.heap_bytes)) this.host.memory();
+    if (fuller(this.task.heap_bytes)) this.host.heapFull(null, "");
   }
 
-  open(position, watched) {
+  open(position) {
     const { host, task } = this;
     const bot = task.bots[position];
     const luck = words(this.seed, "load", bot.name);
     const watch = (door, name) => (...values) => {
+      if (!host.watches()) return door(...values);
       host.calls(position, name);
       const answer = door(...values);
       if (fuller(task.heap_bytes)) {
@@ -86,12 +82,13 @@ export class Block {
       }
       return answer;
     };
-    return openSeat(task.inside, bot, luck, clockStart(luck), watched ? watch : undefined);
+    return openSeat(task.inside, bot, luck, clockStart(luck), task.watch === null ? undefined : watch);
   }
 
   // Whose realm holds the heap: the one whose end frees more. If neither does, promises hold it, and it is the bot
   // whose call it was.
   guilty(position) {
+    if (this.bots === null) return position;
     const freed = [0, 1].map((index) => {
       collect();
       const before = used();

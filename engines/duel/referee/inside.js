@@ -13,7 +13,7 @@
   const textOf = String;
   const global = globalThis;
   const { floor } = Math;
-  const { slice, startsWith } = String.prototype;
+  const { startsWith } = String.prototype;
   const { toString: sourceOf } = Function.prototype;
   const RealDate = Date;
   const RealTypeError = TypeError;
@@ -138,11 +138,19 @@
     put(global, "Error", Error, true);
   }
 
+  // The start of a text as a text of its own: a slice would keep all of it in memory.
+  function cut(text, length) {
+    if (text.length <= length) return text;
+    let start = "";
+    for (let index = 0; index < length; index++) start += text[index];
+    return start;
+  }
+
   // A text that holds whatever a bot printed, without calling anything of the bot's.
   function shown(value) {
     const kind = typeof value;
     if ((kind === "object" && value !== null) || kind === "function") return `[${kind}]`;
-    return apply(slice, textOf(value), [0, LINE_LENGTH]);
+    return cut(textOf(value), LINE_LENGTH);
   }
 
   function printLog(text) {
@@ -178,7 +186,7 @@
         text = error.stack;
         if (typeof text !== "string") text = error.message;
       }
-      return typeof text === "string" ? apply(slice, text, [0, ERROR_LENGTH]) : `threw ${shown(text)}`;
+      return typeof text === "string" ? cut(text, ERROR_LENGTH) : `threw ${shown(text)}`;
     } catch {
       return "threw an error that cannot be shown";
     }
@@ -231,7 +239,7 @@
   function playerName() {
     try {
       const name = bot.player_name;
-      return typeof name === "string" ? apply(slice, name, [0, NAME_LENGTH]) : "";
+      return typeof name === "string" ? cut(name, NAME_LENGTH) : "";
     } catch {
       return "";
     }

@@ -5,7 +5,8 @@
 // finaliser of a bot ever runs.
 //
 //   H  a game goes on: the number of the game. Written now and then, so that silence means that a bot does not return.
-//   C  a watched game: the position of the bot that is called next, and by which door.
+//   C  from the first watched game on: the position of the bot that is called next, and by which door.
+//   F  the position of the bot that filled the heap, and when; the process then ends.
 //   L  lines of the log.
 //   B  a block's rows: see `sendBlock`.
 //   P  what is wrong with a bot's file: text, empty for nothing.
@@ -68,12 +69,13 @@ function newHost(task) {
       beat = read;
       send("H", numbers(game));
     },
-    watches: (number) => number === task.watch,
+    watches: () => task.watch !== null && game >= task.watch,
     calls(position, door) {
       flush();
       send("C", numbers(position), Buffer.from(door));
     },
-    memory() {
+    heapFull(position, detail) {
+      if (position !== null) send("F", numbers(position), Buffer.from(detail));
       process.exit(EXIT_MEMORY);
     },
     print: task.log
