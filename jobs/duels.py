@@ -23,7 +23,9 @@ Value = bool | int | float | str
 class DuelOptions(PlanOptions):
     """Options of the planner ``duels``."""
 
-    games: Annotated[int, Field(gt=0, description="games of a pair, for each seed and each rule combination")] = 1000
+    games: Annotated[int, Field(gt=0, description="games of a pair, for each seed and each rule combination")] = (
+        1000
+    )
     block: Annotated[
         int, Field(gt=0, le=65_535, description="games of a block: bots keep what they learn that long")
     ] = 20
@@ -58,7 +60,9 @@ class DuelPlanner(Planner):
                 f"plan.games = {options.games}: must be a multiple of plan.block = {options.block}; the next is {more}"
             )
         if options.deal is Deal.SHARED and options.block % len(SEATINGS):
-            raise ConfigError(f"plan.block = {options.block}: deal = 'shared' plays games in pairs, so it must be even")
+            raise ConfigError(
+                f"plan.block = {options.block}: deal = 'shared' plays games in pairs, so it must be even"
+            )
         pairs = list(combinations(sorted(bots, key=lambda bot: bot.name), 2))
         for changes in _combinations(options.vary):
             varied = _changed(rules, changes)

@@ -16,12 +16,11 @@ from engines.duel.records import (
     block_column,
     games_table,
     rounds_table,
-    seatings,
     sets_table,
 )
 from engines.duel.rules import DuelRules
 from engines.duel.session import check_bot, play_blocks, replay_block
-from engines.duel.standings import totals
+from engines.duel.standings import leaderboard_tables, totals
 from simfarm.core.engine import Engine
 from simfarm.core.errors import BotError, ConfigError
 from simfarm.core.model import Bot, BotSpec, Fault, Matchup, Score, Shard, SourceFile
@@ -53,7 +52,9 @@ class DuelEngine(Engine):
             BotError: it is anything else.
         """
         if spec.file is None or spec.command is not None or spec.files:
-            raise BotError(f"bot {spec.name!r}: a duel bot is one JavaScript file, named by 'file' and nothing else")
+            raise BotError(
+                f"bot {spec.name!r}: a duel bot is one JavaScript file, named by 'file' and nothing else"
+            )
         path = Path(spec.file)
         if path.suffix not in self.suffixes or spec.language not in (None, "javascript"):
             raise BotError(f"bot {spec.name!r}: {spec.file} is not a JavaScript file: its name must end in .js")
@@ -62,7 +63,9 @@ class DuelEngine(Engine):
         except OSError as error:
             raise BotError(f"bot {spec.name!r}: cannot read {spec.file}: {error.strerror}") from None
         if len(data) > MAX_SOURCE_BYTES:
-            raise BotError(f"bot {spec.name!r}: {spec.file} has {len(data):,} bytes; {MAX_SOURCE_BYTES:,} are allowed")
+            raise BotError(
+                f"bot {spec.name!r}: {spec.file} has {len(data):,} bytes; {MAX_SOURCE_BYTES:,} are allowed"
+            )
         try:
             text = data.decode()
         except UnicodeDecodeError as error:
@@ -88,10 +91,14 @@ class DuelEngine(Engine):
             raise ConfigError(f"a block of {matchup.games} duel games: 1 to 65,535 are allowed")
         per_block = len(matchup.seatings_of(0))
         if matchup.games % per_block:
-            raise ConfigError(f"a block of {matchup.games} duel games cannot share its deals between {per_block} seatings")
+            raise ConfigError(
+                f"a block of {matchup.games} duel games cannot share its deals between {per_block} seatings"
+            )
         assert isinstance(matchup.rules, DuelRules)
         if matchup.rules.sets * matchup.rules.coins * SEATS >= 2**31:
-            raise ConfigError(f"{matchup.rules.sets} sets of {matchup.rules.coins} coins: the total must stay below 2^30")
+            raise ConfigError(
+                f"{matchup.rules.sets} sets of {matchup.rules.coins} coins: the total must stay below 2^30"
+            )
         for bot in matchup.bots:
             check_bot(bot)
 
@@ -105,7 +112,10 @@ class DuelEngine(Engine):
         blocks = block_column((rows.block, rows.game_count) for rows in played)
         games = games_table(b"".join(rows.games for rows in played), blocks, details, matchup)
         blocks = block_column((rows.block, rows.set_count) for rows in played)
-        tables = {"games": games, "sets": sets_table(b"".join(rows.sets for rows in played), blocks, games, matchup)}
+        tables = {
+            "games": games,
+            "sets": sets_table(b"".join(rows.sets for rows in played), blocks, games, matchup),
+        }
         if ROUNDS.name in matchup.record:
             blocks = block_column((rows.block, rows.round_count) for rows in played)
             tables["rounds"] = rounds_table(b"".join(rows.rounds for rows in played), blocks)
@@ -119,6 +129,12 @@ class DuelEngine(Engine):
         """That many games for each pair, in blocks of equal size."""
         block = next(size for size in range(min(QUICK_BLOCK, max(games, 1)), 0, -1) if games % size == 0)
         return {"games": games, "block": block}
+
+    def leaderboard_tables(
+        self, matchups: Mapping[str, Matchup], tables: Mapping[str, pl.LazyFrame]
+    ) -> Mapping[str, pl.DataFrame]:
+        """Games, sets and coins won, ratings with their errors, and who won how often against whom."""
+        return leaderboard_tables(matchups, tables["games"])
 
     def summarize(
         self, matchups: Sequence[Matchup], tables: Mapping[str, pl.DataFrame], seconds: float

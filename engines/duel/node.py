@@ -49,7 +49,13 @@ class NodeLostError(Exception):
         super().__init__(told or f"exit code {code}")
         self.silent = silent
         # The engine's own faults end it with exit code 1, somebody else's SIGKILL is the machine's.
-        self.by_bot = silent or code in (EXIT_MEMORY, -signal.SIGABRT, -signal.SIGTRAP, -signal.SIGSEGV, -signal.SIGILL)
+        self.by_bot = silent or code in (
+            EXIT_MEMORY,
+            -signal.SIGABRT,
+            -signal.SIGTRAP,
+            -signal.SIGSEGV,
+            -signal.SIGILL,
+        )
         self.told = told
 
 

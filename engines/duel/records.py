@@ -198,5 +198,7 @@ def _table(table: Table, blocks: Numbers, fields: Mapping[str, Numbers], made: M
     return pa.table(columns)
 
 
-def _names(index: npt.NDArray[np.generic], names: list[str], mask: npt.NDArray[np.bool_] | None = None) -> pa.Array:
+def _names(
+    index: npt.NDArray[np.generic], names: list[str], mask: npt.NDArray[np.bool_] | None = None
+) -> pa.Array:
     return pa.DictionaryArray.from_arrays(pa.array(index.astype(np.int16), mask=mask), pa.array(names))
