@@ -67,7 +67,11 @@ def test_json_and_back(config: Path) -> None:
         ('name = "tails"', 'name = "heads"', "bots: the name 'heads' is given to 2 bots; names must differ"),
         ('name = "heads"', 'name = "head"', "bot 'head' has no file and is not bundled with coin (did you mean"),
         ('name = "heads"', 'name = "a b"', 'bots.0.name = "a b": string should match pattern'),
-        ('name = "heads"', 'name = "heads"\nfil = "x"', "bots.0.fil: unknown key (did you mean 'file'?); allowed:"),
+        (
+            'name = "heads"',
+            'name = "heads"\nfil = "x"',
+            "bots.0.fil: unknown key (did you mean 'file'?); allowed:",
+        ),
         ("seed = 5", "seed = 2020-01-01", "dates and times are not allowed"),
         ("seed = 5", "seed = ", "not TOML: "),
         ("[verdict]", "[verdict]\ntie = -1.0", "verdict.tie = -1.0: input should be greater than or equal to 0"),
@@ -119,6 +123,11 @@ def test_the_schema_knows_every_engine_and_planner() -> None:
 
 
 def test_assignments() -> None:
-    assert parse_assignments(["a=1", "b=true", "c=x", 'd="y"'], "--rule") == {"a": 1, "b": True, "c": "x", "d": "y"}
+    assert parse_assignments(["a=1", "b=true", "c=x", 'd="y"'], "--rule") == {
+        "a": 1,
+        "b": True,
+        "c": "x",
+        "d": "y",
+    }
     with pytest.raises(ConfigError, match="write KEY=VALUE"):
         parse_assignments(["a"], "--rule")

@@ -82,7 +82,7 @@ def test_row_schemas_stand_still() -> None:
             lines += [f"  {field.name}: {field.type}" for field in arrow_schema(table, name, engine.version)]
     text = "\n".join(lines) + "\n"
     path = GOLDEN / "schemas.txt"
-    assert text == path.read_text(), "rows changed: raise the engine's version or SCHEMA_VERSION, then the golden file"
+    assert text == path.read_text(), "rows changed: raise a version, then the golden file"
 
 
 def test_rows_are_held_to_their_schema() -> None:

@@ -24,6 +24,7 @@ COMPILE_SECONDS = 120
 """Wall time that one call of the compiler may take."""
 COMPILE_BYTES = 4 << 30
 """Address space that one call of the compiler may take."""
+_ERROR_SIGNS = ("error: ", "undefined", "multiple definition")
 
 
 class CompileError(Exception):
@@ -176,7 +177,7 @@ def call_compiler(compiler: Compiler, arguments: Sequence[str], folder: Path) ->
         raise CompileError(f"the compiler did not finish within {COMPILE_SECONDS} s") from None
     if done.returncode != 0:
         lines = done.stderr.decode(errors="replace").strip().splitlines()
-        errors = [line for line in lines if "error" in line or "undefined" in line] or lines
+        errors = [line for line in lines if any(sign in line for sign in _ERROR_SIGNS)] or lines
         raise CompileError("\n".join(errors[:5]) or f"the compiler ended with code {done.returncode}")
 
 

@@ -54,13 +54,14 @@ class Report:
     data: Mapping[str, Any]
 
     def text(self, console: Console) -> None:
-        """Print the report; nothing in it is taken for console markup."""
+        """Print the report. Nothing in it is taken for console markup, and no word or number is cut: a table that
+        does not fit into the console is printed wider."""
         console.print(Text(self.title, style="bold"))
         for paragraph in self.paragraphs:
             console.print(Padding(Text(paragraph), (1, 0, 0, 0)))
         for table in self.tables:
             console.print()
-            console.print(_rich(table))
+            console.print(_rich(table), crop=False)
 
     def markdown(self) -> str:
         """The report as Markdown, tables as on GitHub."""
@@ -90,12 +91,10 @@ def _rich(table: Table) -> RichTable:
     title = Text(table.title, style="bold") if table.title else None
     grid = RichTable(title=title, title_justify="left", box=box.SIMPLE_HEAD)
     for index, column in enumerate(table.columns):
-        if column.right:
-            # A number cut short or folded over two lines would read as another one.
-            width = max(len(cells[index]) for cells in (*table.rows, [c.head for c in table.columns]))
-            grid.add_column(Text(column.head), justify="right", min_width=width, no_wrap=True)
-        else:
-            grid.add_column(Text(column.head), overflow="fold")
+        # Fold between words only: part of a number reads as another number, part of a name as another bot.
+        words = " ".join([column.head, *(row[index] for row in table.rows)]).split()
+        width = max(map(len, words), default=1)
+        grid.add_column(Text(column.head), justify="right" if column.right else "left", min_width=width)
     for row in table.rows:
         grid.add_row(*(Text(cell) for cell in row))
     return grid

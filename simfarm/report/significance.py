@@ -284,6 +284,7 @@ def _seat_json(seat: SeatTally) -> dict[str, Any]:
 def render(result: SignificanceReport) -> Report:
     """Lay the figures out; every table that has rows is shown."""
     rule = result.rule
+    names = [bot.name for bot in result.bots]
     games = (
         f"{result.games:,} games in {result.blocks:,} independent blocks, {number(result.points)} {result.unit}"
     )
@@ -295,9 +296,10 @@ def render(result: SignificanceReport) -> Report:
         ),
         Table(
             "Points",
-            _columns("bot", "games", result.unit, "share %", "error pp", "wins", "penalties"),
+            _columns("no.", "bot", "games", result.unit, "share %", "error pp", "wins", "penalties"),
             tuple(
                 (
+                    str(position),
                     bot.name,
                     number(bot.games),
                     number(bot.points),
@@ -306,7 +308,7 @@ def render(result: SignificanceReport) -> Report:
                     number(bot.wins),
                     number(bot.penalties),
                 )
-                for bot in result.bots
+                for position, bot in enumerate(result.bots, 1)
             ),
         ),
         Table(
@@ -329,19 +331,13 @@ def render(result: SignificanceReport) -> Report:
             tuple((seat.bot or "", *_seat_row(seat)) for seat in result.bot_seats),
         ),
         Table(
-            "Seatings",
-            (Column("games", right=True), *(Column(f"seat {seat}, share %") for seat in range(_seats(result)))),
-            tuple(
-                (
-                    number(seating.games),
-                    *(
-                        f"{bot} {number(share, 2)}"
-                        for bot, share in zip(seating.bots, seating.shares, strict=True)
-                    ),
-                    *[""] * (_seats(result) - len(seating.bots)),
-                )
-                for seating in result.seatings
+            "Seatings, share %",
+            (
+                Column("bots by seat"),
+                Column("games", right=True),
+                *(Column(f"{position}. {bot.name}", right=True) for position, bot in enumerate(result.bots, 1)),
             ),
+            tuple(_seating_row(seating, names) for seating in result.seatings),
         ),
     ]
     return Report(
@@ -372,5 +368,7 @@ def _seat_row(seat: SeatTally) -> tuple[str, ...]:
     return (str(seat.seat), number(seat.games), number(seat.wins), number(seat.points), number(seat.share, 3))
 
 
-def _seats(result: SignificanceReport) -> int:
-    return max((len(seating.bots) for seating in result.seatings), default=0)
+def _seating_row(seating: SeatingTally, names: Sequence[str]) -> tuple[str, ...]:
+    shares = dict(zip(seating.bots, seating.shares, strict=True))
+    order = " ".join(str(names.index(bot) + 1) for bot in seating.bots)
+    return (order, number(seating.games), *(number(shares.get(name), 2) for name in names))

@@ -21,7 +21,8 @@ def main() -> int:
             assert isinstance(figure, Figure)
             missed += not figure.met
             print(
-                f"| {figure.what} | {figure.value} | {figure.goal} | {'' if figure.met else 'missed'} |", flush=True
+                f"| {figure.what} | {figure.value} | {figure.goal} | {'' if figure.met else 'missed'} |",
+                flush=True,
             )
     return 1 if missed else 0
 

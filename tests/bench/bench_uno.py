@@ -16,7 +16,7 @@ from simfarm import query
 from simfarm import run as runs
 from simfarm.config import RunConfig, build_config
 from simfarm.core import native
-from simfarm.core.model import BotSpec, Matchup
+from simfarm.core.model import Matchup
 from simfarm.executors.local import LocalExecutor
 from simfarm.report.significance import significance
 from simfarm.store import Run
@@ -71,9 +71,7 @@ def _against_the_plain_referee(names: tuple[str, ...], games: int = 480_000) -> 
 
 
 def _play(config: RunConfig, workers: int, folder: Path) -> float:
-    return seconds_of(
-        lambda: runs.play(Run.create(folder, config), LocalExecutor(workers), lambda progress: None)
-    )
+    return seconds_of(lambda: runs.play(Run.create(folder, config), LocalExecutor(workers), lambda progress: None))
 
 
 def _two_workers(games: int = 2_400_000) -> Figure:
@@ -151,5 +149,3 @@ def _exact_values(games: int = 5_000_000) -> Iterator[Figure]:
         bots = significance(Run(run.path)).bots
         off = max(abs((bot.share.value or 0) - 25) / (bot.share.sigma or 1) for bot in bots)
         yield at_most("UNO, four first_legal, largest distance of a share from 25 % in sigma", off, 4)
-
-

