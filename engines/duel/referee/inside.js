@@ -352,8 +352,8 @@
     return taken;
   }
 
-  const setClock = simulateClock();
   trapGlobals();
+  const setClock = simulateClock();
   trapCode();
   shortenTraces();
   giveLog();

@@ -116,7 +116,7 @@ function check({ inside, bot }) {
   try {
     new vm.Script(`0,${bot.source}`, { filename: bot.file, columnOffset: -2 });
   } catch (error) {
-    return `${error.stack.split("\n", 1)[0]}: ${error.message}`;
+    return `${error.stack.split("\n", 1)[0]}: ${error.name}: ${error.message}`;
   }
   const seat = openSeat(inside, bot, [1, 2, 3, 4], 0);
   if (seat.problem !== "") return seat.problem;
