@@ -32,8 +32,9 @@ _OLD_SPACE_MB = 256
 _DATA_BYTES = 1 << 30
 _STDERR_TAIL = 2000
 _POLL_SECONDS = 0.05
-_STALL = 10
-"""A process that uses no CPU counts as silent after this many times its patience."""
+_STALL_SECONDS = 300.0
+"""Real time after which a silent process is given up although it has not used up its patience. Bots cannot sleep, so
+this is the machine's fault."""
 _PR_SET_PDEATHSIG = 1
 
 
@@ -167,8 +168,11 @@ class Node:
     def _wait(self, patience: float) -> None:
         used, began = _cpu_seconds(self._process.pid), time.monotonic()
         while not self._poll.poll(_POLL_SECONDS * 1000):
-            if _cpu_seconds(self._process.pid) - used > patience or time.monotonic() - began > _STALL * patience:
+            if _cpu_seconds(self._process.pid) - used > patience:
                 raise self._lost(silent=True)
+            if time.monotonic() - began > _STALL_SECONDS:
+                self.close()
+                raise RuntimeError(f"the duel's referee got no CPU time for {_STALL_SECONDS:g} s")
 
     def _lost(self, silent: bool) -> NodeLostError:
         code = None if silent else self._process.wait()

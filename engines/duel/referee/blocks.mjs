@@ -1,6 +1,6 @@
 // A block: a fixed number of games of one pair, each bot in a realm that lasts as long as the block.
 import { newDeck } from "cards.mjs";
-import { COMPLETED, CRASHED, FORBIDDEN, NOBODY, playGame, TIME_LIMIT } from "game.mjs";
+import { COMPLETED, CRASHED, FORBIDDEN, Game, NOBODY, TIME_LIMIT } from "game.mjs";
 import { collect, fuller, used } from "heap.mjs";
 import { Log } from "log.mjs";
 import { stream, words } from "random.mjs";
@@ -129,7 +129,7 @@ export class Block {
     let result;
     if (failures[0] === "" && failures[1] === "") {
       const next = stream(...words(seed, "deck"));
-      result = playGame(seats, task.rules, next, this.deck, out, game, this.host.setEnds, log);
+      result = new Game(seats, task.rules, next, this.deck, out, game, this.host.beat, log).play();
     } else {
       const fault = failures[0] === "" ? 1 : 0;
       result = nothingPlayed(failures[1 - fault] === "" ? 1 - fault : NOBODY, CRASHED, fault);
