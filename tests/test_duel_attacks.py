@@ -4,7 +4,11 @@ The victim calls every bet. An attack that gets nowhere leaves exactly the rows 
 that answers alike and does nothing else.
 """
 
+import subprocess
+import sys
+import time
 from dataclasses import dataclass
+from pathlib import Path
 
 import polars as pl
 import pytest
@@ -13,6 +17,7 @@ from engines.duel import node
 from simfarm.core.model import Termination
 from tests.duel_table import CALLER, ENGINE, bot, matchup, play, timeless
 
+ROOT = Path(__file__).parents[1]
 RULES = {"sets": 2, "rounds": 20, "turn_limit_ms": 200, "time_limit_s": 3.0}
 CALL = "return data.op_bet_coins"
 
@@ -295,6 +300,31 @@ def test_a_flood_of_printed_lines_is_cut_in_the_log() -> None:
     assert len(flood) == 20_001
     assert "not kept" in flood[-1]
     assert max(map(len, lines)) < 1100
+
+
+LONELY = """
+from engines.duel import node
+from tests.duel_table import CALLER, bot, matchup, play
+loop = bot("loop", "class { onTurnStart() { for (;;); } }")
+with node.borrowed() as one:
+    print(one._process.pid, flush=True)
+play(matchup(loop, bot("caller", CALLER), rules={"turn_limit_ms": 600_000}))
+"""
+
+
+def test_a_killed_worker_takes_a_looping_bot_along() -> None:
+    worker = subprocess.Popen([sys.executable, "-c", LONELY], cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    assert worker.stdout is not None
+    pid = int(worker.stdout.readline())
+    began = node._cpu_seconds(pid)
+    while node._cpu_seconds(pid) < began + 0.3:
+        time.sleep(0.02)
+    worker.kill()
+    worker.wait()
+    deadline = time.monotonic() + 10
+    while Path(f"/proc/{pid}").exists() and "Z" not in Path(f"/proc/{pid}/stat").read_text().split()[2]:
+        assert time.monotonic() < deadline, "the referee outlives its worker"
+        time.sleep(0.02)
 
 
 def test_rows_do_not_depend_on_what_the_process_played_before() -> None:
