@@ -290,6 +290,20 @@ def test_a_stack_trace_names_the_bots_file_and_nothing_of_the_referee() -> None:
     assert not any("mjs" in line or "node:" in line for line in lines)
 
 
+@pytest.mark.parametrize(
+    "handle", ["Error.prepareStackTrace = show", "globalThis.Error = { prepareStackTrace: show }"]
+)
+def test_call_sites_stay_out_of_reach(handle: str) -> None:
+    code = f"const show = (error, sites) => sites.map(String).join(' '); try {{ {handle} }} catch {{}}"
+    code += "try { null.x } catch (error) { printLog(error.stack) }"
+    looker = bot("looker", f"class {{ onGameStart() {{ {code} }} {turn('')} }}")
+    lines = [
+        line for line in ENGINE.replay(matchup(looker, bot("caller", CALLER), rules=RULES), 0) if "looker]" in line
+    ]
+    assert "TypeError" in lines[0]
+    assert not any("mjs" in line or "node:" in line for line in lines)
+
+
 def test_a_flood_of_printed_lines_is_cut_in_the_log() -> None:
     body = turn("for (let i = 0; i < 2000; i++) printLog('x'.repeat(1e5))")
     table = matchup(
