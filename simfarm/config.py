@@ -9,9 +9,9 @@ import json
 import tomllib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -39,6 +39,10 @@ class BotEntry(_Section):
     command: Annotated[str | None, Field(description="shell command, for engines with bot processes")] = None
     language: Annotated[str | None, Field(description="language of the file, if its name does not tell")] = None
     files: Annotated[tuple[str, ...], Field(description="further files that the bot reads")] = ()
+    folder: Annotated[
+        str, Field(description="folder of the bot's files and its command, relative to the config's folder")
+    ] = ""
+    author: Annotated[str | None, Field(description="who wrote it, for attribution")] = None
 
 
 class Verdict(_Section):
@@ -49,6 +53,10 @@ class Verdict(_Section):
     ] = None
     tie: Annotated[float, Field(ge=0, description="margins within this many percentage points tie")] = 0.05
     sigmas: Annotated[float, Field(gt=0, description="a win or a loss needs this many sigma")] = 3.0
+    tie_break: Annotated[
+        Literal["none", "games_survived"],
+        Field(description="what decides between equal sums for last place: nothing, or fewer games survived"),
+    ] = "none"
 
 
 class ConfigFile(_Section):
@@ -88,8 +96,14 @@ class RunConfig:
     verdict: Verdict = field(default_factory=Verdict)
     """How reports decide."""
 
-    def planned(self) -> Iterator[tuple[str, Matchup]]:
+    def planned(
+        self, engine_version: int | None = None, schema_version: int = SCHEMA_VERSION
+    ) -> Iterator[tuple[str, Matchup]]:
         """The run's matchups with their keys (:func:`matchup_key`), in plan order, lazily.
+
+        Args:
+            engine_version: version of the rules by which keys are made; default: the installed engine's.
+            schema_version: likewise of the row schema.
 
         Raises:
             ConfigError: the bots do not fit the planner.
@@ -97,7 +111,8 @@ class RunConfig:
         engine = registry.engine(self.engine)
         planner = registry.planner(self.planner)
         for matchup in planner.matchups(self.bots, self.rules, self.plan, self.seed, self.record):
-            yield matchup_key(engine.name, engine.version, SCHEMA_VERSION, matchup), matchup
+            version = engine.version if engine_version is None else engine_version
+            yield matchup_key(engine.name, version, schema_version, matchup), matchup
 
     def to_json(self) -> dict[str, Any]:
         """The config as JSON values; files stand in it by path, hash and mode."""
@@ -110,6 +125,7 @@ class RunConfig:
                     "command": bot.command,
                     "language": bot.language,
                     "files": [[file.path, file.sha256, file.executable] for file in bot.files],
+                    **({"author": bot.author} if bot.author is not None else {}),
                 }
                 for bot in self.bots
             ],
@@ -138,6 +154,7 @@ class RunConfig:
                 command=bot["command"],
                 language=bot["language"],
                 files=tuple(SourceFile(path, contents[sha], flag) for path, sha, flag in bot["files"]),
+                author=bot.get("author"),
             )
             for bot in data["bots"]
         )
@@ -228,10 +245,16 @@ def build_config(
             f"{where}: verdict.reference = {chosen.reference!r} is no bot of this run{near}; "
             f"allowed: {', '.join(names)}"
         )
+    if chosen.tie_break == "games_survived" and engine.score.survived is None:
+        raise ConfigError(
+            f"{where}: verdict.tie_break = 'games_survived': rows of {engine_name} do not tell it; allowed: 'none'"
+        )
     return RunConfig(
         engine=engine_name,
         seed=seed,
-        bots=tuple(engine.load(_complete(spec, engine_name, where)) for spec in specs),
+        bots=tuple(
+            replace(engine.load(_complete(spec, engine_name, where)), author=spec.author) for spec in specs
+        ),
         planner=planner_name,
         plan=validate(planner.options, options, where, "plan"),
         rules=validate(engine.rules, rules or {}, where, "rules"),
@@ -333,7 +356,8 @@ def _engine(name: str, where: object) -> Engine:
         raise ConfigError(f"{where}: engine: {error}") from None
 
 
-def _spec(entry: BotEntry, folder: Path) -> BotSpec:
+def _spec(entry: BotEntry, config_folder: Path) -> BotSpec:
+    folder = config_folder / entry.folder
     return BotSpec(
         name=entry.name,
         file=str(folder / entry.file) if entry.file is not None else None,
@@ -341,6 +365,7 @@ def _spec(entry: BotEntry, folder: Path) -> BotSpec:
         language=entry.language,
         files=tuple(str(folder / file) for file in entry.files),
         folder=str(folder),
+        author=entry.author,
     )
 
 

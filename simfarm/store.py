@@ -164,19 +164,28 @@ class Run:
         Raises:
             StoreError: the folder is another run's, is something else, or cannot be written.
         """
-        wanted = json.loads(json.dumps(config.to_json()))
+        wanted = _plain(config)
+        engine = registry.engine(config.engine)
         if (path / "manifest.json").exists():
-            present = _read_manifest(path)["config"]
-            if present == wanted:
+            present = _read_manifest(path)
+            # read and written again, so that options that are newer than the folder have their defaults
+            same_config = _plain(_read_config(path, present)) == wanted
+            if same_config and (present["engine_version"], present["schema"]) == (engine.version, SCHEMA_VERSION):
                 return cls(path)
             if not update:
+                what = (
+                    f"an older or newer {engine.name}: version {present['engine_version']} of its rules (installed: "
+                    f"{engine.version}), {present['schema']} of the row schema ({SCHEMA_VERSION})"
+                    if same_config
+                    else f"a different config: {_difference(present['config'], wanted)}"
+                )
                 raise StoreError(
-                    f"{path} belongs to a different config: {_difference(present, wanted)}; choose another "
+                    f"{path} belongs to {what}; choose another "
                     "folder with --out, or play only what is missing there with --update"
                 )
-        elif path.exists() and (not path.is_dir() or any(path.iterdir())):
+        elif path.exists() and not (path.is_dir() and {entry.name for entry in path.iterdir()} <= {"bots"}):
+            # the folder bots alone is a run that was killed while it was made
             raise StoreError(f"{path} is in the way: neither a run folder nor empty; choose another with --out")
-        engine = registry.engine(config.engine)
         manifest = {
             "format": MANIFEST_FORMAT,
             "simfarm": simfarm.__version__,
@@ -212,7 +221,8 @@ class Run:
 
     @cached_property
     def _planned(self) -> dict[str, Matchup]:
-        return dict(self.config.planned())
+        # by the versions that the rows were made with: a newer engine does not unmake an old run
+        return dict(self.config.planned(self.manifest["engine_version"], self.manifest["schema"]))
 
     def matchups(self) -> dict[str, Matchup]:
         """The run's matchups by key, in plan order."""
@@ -399,6 +409,10 @@ def _sync_folder(path: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+def _plain(config: RunConfig) -> Any:
+    return json.loads(json.dumps(config.to_json()))
 
 
 def _difference(present: Any, wanted: Any, key: str = "") -> str:

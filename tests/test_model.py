@@ -56,7 +56,7 @@ def test_everything_that_decides_rows_is_in_the_key() -> None:
 
 
 def test_the_block_range_is_not_in_the_key() -> None:
-    assert key(replace(MATCHUP, stop=1000)) == key(MATCHUP) == "0787f4d68b57b8bb"
+    assert key(replace(MATCHUP, stop=1000)) == key(MATCHUP) == "8c53b1e0e674cb68"
 
 
 def test_seatings_of_a_block() -> None:
@@ -74,7 +74,7 @@ def test_bot_faults_and_other_ends() -> None:
 def test_row_schemas_stand_still() -> None:
     lines = [f"schema version {SCHEMA_VERSION}"]
     for name in registry.engine_names():
-        if name == "coin":
+        if name in ("coin", "ladder"):
             continue
         engine = registry.engine(name)
         for table in engine.tables:

@@ -8,7 +8,7 @@ import sys
 
 import typer
 
-from simfarm.cli import inspect, play, report, run
+from simfarm.cli import inspect, league, play, report, run
 from simfarm.core.errors import SimfarmError
 
 app = typer.Typer(
@@ -25,6 +25,7 @@ app.command("query")(inspect.query)
 app.command("replay")(inspect.replay)
 app.command("schema")(inspect.schema)
 app.add_typer(report.app, name="report")
+app.add_typer(league.app, name="league")
 
 
 def main() -> None:

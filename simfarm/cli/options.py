@@ -34,6 +34,12 @@ ConfigPath = Annotated[Path, typer.Argument(metavar="CONFIG", help="Config file 
 RunPath = Annotated[Path, typer.Argument(metavar="RUN", help="Run folder, or the name of one in results/.")]
 FormatOption = Annotated[Format, typer.Option("--format", "-f", help="How to write it.")]
 Out = Annotated[Path | None, typer.Option("--out", help="Run folder; default: results/ and the config's name.")]
+ExecutorOption = Annotated[ExecutorName, typer.Option("--executor", help="Where shards are played.")]
+RayAddress = Annotated[
+    str | None,
+    typer.Option("--ray-address", help="Join this Ray cluster ('auto': the one this machine belongs to)."),
+]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")]
 Workers = Annotated[int | None, typer.Option("--workers", "-w", help="Shards played at once; default: cores.")]
 
 

@@ -2,7 +2,7 @@
 
 import json
 import time
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import Annotated, Any
 
 import polars as pl
@@ -77,7 +77,8 @@ def _spec(engine: Engine, text: str) -> BotSpec:
         return BotSpec(text)
     if not name or not source:
         raise ConfigError(f"--bot {text!r}: write NAME:FILE, or the NAME of a bundled bot")
-    if engine.commands and PurePath(source).suffix not in engine.suffixes:
+    is_command = " " in source and not Path(source).is_file()
+    if engine.commands and (is_command or PurePath(source).suffix not in engine.suffixes):
         return BotSpec(name, command=source)
     return BotSpec(name, file=source)
 

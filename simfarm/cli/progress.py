@@ -1,16 +1,33 @@
 """The progress of a run on a terminal: games, speed, time left and the running margin with its sigma."""
 
+import sys
 import time
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
 from simfarm import run as runs
+from simfarm.executors import Executor
 from simfarm.stats.margin import Moments
 from simfarm.store import Run
 
 PLAIN_SECONDS = 10.0
 """Without a terminal a line of progress is printed this often."""
+
+
+def play(run: Run, executor: Executor, *, quiet: bool) -> runs.Progress:
+    """Play all that is missing of a run, with its progress on stderr; Ctrl-C gets a word on what stays.
+
+    Raises:
+        SimfarmError: as :func:`simfarm.run.play`.
+        KeyboardInterrupt: likewise.
+    """
+    try:
+        with ProgressLine(run, quiet=quiet) as line:
+            return runs.play(run, executor, line.update)
+    except KeyboardInterrupt:
+        print("simfarm: stopped; what is committed stays, the same command goes on from there", file=sys.stderr)
+        raise
 
 
 class ProgressLine:
@@ -24,14 +41,14 @@ class ProgressLine:
     def __init__(self, run: Run, *, quiet: bool) -> None:
         self._run = run
         self._quiet = quiet
-        self._console = Console(stderr=True, highlight=False)
+        self._console = Console(stderr=True, highlight=False, markup=False, soft_wrap=True)
         self._bar = Progress(
-            TextColumn("{task.description}"),
+            TextColumn("{task.description}", markup=False),
             BarColumn(bar_width=None),
             TaskProgressColumn(),
             TextColumn("{task.fields[speed]}"),
             TimeRemainingColumn(),
-            TextColumn("{task.fields[margin]}"),
+            TextColumn("{task.fields[margin]}", markup=False),
             console=self._console,
         )
         self._live = not quiet and self._console.is_terminal
@@ -62,15 +79,16 @@ class ProgressLine:
             time.monotonic() - self._printed >= PLAIN_SECONDS or progress.games == progress.total
         ):
             self._printed = time.monotonic()
-            self._console.print(f"{progress.games:,} of {progress.total:,} games, {speed}, {margin}")
+            parts = (f"{progress.games:,} of {progress.total:,} games", speed, margin)
+            self._console.print(", ".join(part for part in parts if part))
 
     def _margin(self, progress: runs.Progress) -> str:
         """The running margin of the strongest rival against the reference bot, from committed rows."""
         run, score = self._run, self._run.engine.score
         names = [bot.name for bot in run.config.bots]
         reference = run.config.verdict.reference or names[0]
-        if len(names) < 2:
-            return ""
+        if len(names) < 2 or self._run.engine.default_report != "significance":
+            return ""  # shares of points decide nothing in this game
         rows = run.lazy(score.table) if progress.receipt is None else run.scan(progress.receipt, score.table)
         clustered = any(matchup.games > 1 for matchup in run.matchups().values())
         moments = Moments.of(rows, score, names, clustered)

@@ -4,6 +4,7 @@ import typer
 from rich.console import Console
 
 from simfarm.cli.options import Format, FormatOption, RunPath, open_run
+from simfarm.report.elimination import elimination as elimination_report
 from simfarm.report.render import Report
 from simfarm.report.significance import significance as significance_report
 
@@ -18,6 +19,12 @@ def show(report: Report, format: Format) -> None:
         print(report.markdown())
     else:
         report.text(Console())
+
+
+@app.command()
+def elimination(run: RunPath, format: FormatOption = Format.TEXT) -> None:
+    """Who is last and goes: balances over all pairings, the pairing matrix, and how sure that is."""
+    show(elimination_report(open_run(run)), format)
 
 
 @app.command()

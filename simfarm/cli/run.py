@@ -1,7 +1,6 @@
 """``simfarm run`` and ``simfarm plan``."""
 
 import json
-import sys
 from dataclasses import asdict
 from typing import Annotated
 
@@ -13,14 +12,17 @@ from simfarm import run as runs
 from simfarm.cli.options import (
     ConfigPath,
     ExecutorName,
+    ExecutorOption,
     Format,
     FormatOption,
     Out,
+    Quiet,
+    RayAddress,
     Workers,
     make_executor,
     out_folder,
 )
-from simfarm.cli.progress import ProgressLine
+from simfarm.cli.progress import play
 from simfarm.config import load_config
 from simfarm.executors.local import LocalExecutor
 from simfarm.plan import estimate
@@ -30,16 +32,14 @@ from simfarm.store import Run
 def run(
     config: ConfigPath,
     out: Out = None,
-    executor: Annotated[ExecutorName, typer.Option(help="Where shards are played.")] = ExecutorName.LOCAL,
-    ray_address: Annotated[
-        str | None, typer.Option(help="Join this Ray cluster ('auto': the one this machine belongs to).")
-    ] = None,
+    executor: ExecutorOption = ExecutorName.LOCAL,
+    ray_address: RayAddress = None,
     workers: Workers = None,
     update: Annotated[
         bool,
         typer.Option("--update", help="Let a changed config take over its folder; play what is missing."),
     ] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
+    quiet: Quiet = False,
 ) -> None:
     """Play a config: everything that its run folder does not hold yet.
 
@@ -50,13 +50,7 @@ def run(
     folder = out_folder(config, out)
     runs.check(parsed)
     target = Run.create(folder, parsed, update=update)
-    chosen = make_executor(executor, ray_address, workers)
-    try:
-        with ProgressLine(target, quiet=quiet) as line:
-            last = runs.play(target, chosen, line.update)
-    except KeyboardInterrupt:
-        print("simfarm: stopped; what is committed stays, the same command goes on from there", file=sys.stderr)
-        raise
+    last = play(target, make_executor(executor, ray_address, workers), quiet=quiet)
     if not quiet:
         report = registry.engine(parsed.engine).default_report
         Console(stderr=True, highlight=False, soft_wrap=True).print(

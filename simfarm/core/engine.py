@@ -44,7 +44,8 @@ class Engine(ABC):
     name: ClassVar[str]
     """The name in configs, rows and on the command line."""
     version: ClassVar[int]
-    """Version of the rules as played; it rises only when results change, and old cells then no longer count."""
+    """Version of the rules as played; old cells no longer count when it rises. It rises only when results
+    change, or the default of a rule option; a new option whose default is the old way changes neither."""
     rules: ClassVar[type[Rules]]
     """The rule options with their defaults: the official game."""
     tables: ClassVar[tuple[Table, ...]]

@@ -122,6 +122,8 @@ class BotSpec:
     """Paths of further files that the bot reads; they travel with it."""
     folder: str = "."
     """Where relative names in a command are looked up."""
+    author: str | None = None
+    """Who wrote it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,10 +138,12 @@ class Bot:
     """The shell command that starts the bot, for engines whose bots are processes."""
     language: str | None = None
     """The language of the first file, in the engine's spelling."""
+    author: str | None = None
+    """Who wrote it, for attribution; simfarm takes it over from the :class:`BotSpec`."""
 
     @property
     def hash(self) -> str:
-        """Hex SHA-256 of all that decides the bot's behaviour: everything but its name."""
+        """Hex SHA-256 of all that decides the bot's behaviour: everything but its name and its author."""
         identity = {
             "command": self.command,
             "language": self.language,
@@ -192,7 +196,8 @@ class Matchup:
         """All that decides a block's rows, block index apart, as JSON-ready values."""
         return {
             "bots": [[bot.name, bot.hash] for bot in self.bots],
-            "rules": self.rules.model_dump(mode="json"),
+            # without defaults: a new option must not change the keys of those who do not use it
+            "rules": self.rules.model_dump(mode="json", exclude_defaults=True),
             "seed": self.seed,
             "games": self.games,
             "seatings": self.seatings,
@@ -287,6 +292,9 @@ class Score:
     """Column with the seat that scored, for tables by seat; null where nobody scored."""
     penalties: tuple[str, ...] = ()
     """Columns that count rule breaches, one per seat in seat order; a bot with any is ineligible."""
+    survived: str | None = None
+    """Integer column with the games of its match in which the bot named in the row took part, for tables with one
+    row per match and bot."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -24,7 +24,7 @@ COMPILE_SECONDS = 120
 """Wall time that one call of the compiler may take."""
 COMPILE_BYTES = 4 << 30
 """Address space that one call of the compiler may take."""
-_ERROR_SIGNS = ("error: ", "undefined", "multiple definition")
+_ERROR_SIGNS = ("error: ", "error[", "undefined", "multiple definition")
 
 
 class CompileError(Exception):
@@ -121,15 +121,34 @@ def build(
         "link": list(link_flags),
         "machine": os.uname().machine,
     }
-    folder = cache_folder() / "native" / hashlib.sha256(canonical_json(recipe)).hexdigest()[:32]
+    return cached(
+        "native", recipe, output, lambda folder: _compile(compiler, folder, sources, units, link_flags, output)
+    )
+
+
+def cached(kind: str, recipe: object, output: str, make: Callable[[Path], Path]) -> Path:
+    """A file that is made once and kept in the cache under the hash of its recipe.
+
+    Args:
+        kind: subfolder of the cache folder.
+        recipe: JSON-ready values: everything that decides the content.
+        output: file name of the result.
+        make: makes the file in the empty folder it is given, and returns its path there.
+
+    Returns:
+        Path of the result in the cache; it is complete, whoever else makes the same at the same time.
+
+    Raises:
+        ToolError: the cache folder cannot be written.
+    """
+    folder = cache_folder() / kind / hashlib.sha256(canonical_json(recipe)).hexdigest()[:32]
     result = folder / output
     if result.exists():
         return result
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix="build-", dir=folder) as build_folder:
-            built = _compile(compiler, Path(build_folder), sources, units, link_flags, output)
-            built.replace(result)
+            make(Path(build_folder)).replace(result)
     except OSError as error:
         raise ToolError(f"cannot build in the cache folder {folder}: {error.strerror}") from error
     return result

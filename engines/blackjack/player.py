@@ -1,0 +1,135 @@
+"""A bot process as a player: it is asked over its pipes and answers in time, or fails in a way that has a name."""
+
+import contextlib
+import subprocess
+from array import array
+from dataclasses import dataclass
+
+from engines.blackjack.protocol import answer_of, request_of
+from engines.blackjack.rules import BlackjackRules
+from engines.blackjack.table import Answer, Failure, Legal, Seat, Table
+from simfarm.core.lines import LineChannel
+from simfarm.core.model import Bot, Termination
+from simfarm.core.process import BotProcess, Limits
+
+EXCERPT = 400
+"""Bytes that are kept of the last request and of the last reply."""
+
+_EXIT_SECONDS = 0.25
+_SHELL_CANNOT_RUN = (126, 127)
+
+
+@dataclass(frozen=True, slots=True)
+class Entrant:
+    """A bot that is ready to start."""
+
+    bot: Bot
+    """With a command."""
+    time_factor: float = 1.0
+    """How much longer than the rules say it may take."""
+    memory: int = 4 << 30
+    """Address space in bytes."""
+
+
+class BotPlayer:
+    """A process that plays for a seat.
+
+    Args:
+        entrant: the bot.
+        rules: the rule options.
+        match_id: the name of the match.
+        seed: what the bot gets as ``SIMFARM_SEED``.
+    """
+
+    def __init__(self, entrant: Entrant, rules: BlackjackRules, match_id: str, seed: int) -> None:
+        self.reply_seconds = array("d")
+        """Time of each reply."""
+        self._process = BotProcess(entrant.bot, Limits(memory=entrant.memory), {"SIMFARM_SEED": str(seed)})
+        self.channel = LineChannel(self._process)
+        """Its pipes."""
+        self._rules = rules
+        self._match_id = match_id
+        self._name = entrant.bot.name
+        self.seconds = rules.reply_ms / 1000 * entrant.time_factor
+        """Wall time for a reply, the first apart."""
+        self._startup = rules.startup_ms / 1000 * entrant.time_factor
+        self.last_request = b""
+        """The request that was sent last."""
+        self.last_reply: bytes | None = None
+        """The reply that was read last."""
+        self._closed = False
+
+    def __call__(self, table: Table, seat: Seat, legal: Legal) -> Answer | Failure:
+        """Ask the bot."""
+        return self.ask(request_of(self._rules, self._match_id, table, seat, legal), table.game_id)
+
+    def ask(self, request: bytes, game_id: int) -> Answer | Failure:
+        """Send a request of a game and read the answer."""
+        return self.resume(request, request, b"", 0.0, game_id)
+
+    def resume(
+        self, request: bytes, unsent: bytes, received: bytes, started: float, game_id: int
+    ) -> Answer | Failure:
+        """Finish asking; the arguments are those of :meth:`LineChannel.resume`, and the whole request."""
+        self.last_request = request
+        reply = self.channel.resume(unsent, received, started, self.seconds + self._startup)
+        self.reply_seconds.append(self.channel.seconds)
+        if isinstance(reply, Termination):
+            return self._no_reply(reply)
+        self._startup = 0.0
+        return self.read(request, reply, game_id)
+
+    def read(self, request: bytes, reply: bytes, game_id: int) -> Answer | Failure:
+        """Read the reply to a request."""
+        self.last_request = request
+        self.last_reply = reply
+        if not self._rules.strict_ids:
+            return answer_of(reply, None)
+        identity = {
+            "type": "action_response",
+            "match_id": self._match_id,
+            "game_id": game_id,
+            "bot_id": self._name,
+        }
+        return answer_of(reply, identity)
+
+    @property
+    def stderr_tail(self) -> str:
+        """The end of what the bot wrote to standard error."""
+        return self.channel.stderr_tail.decode(errors="replace")
+
+    @property
+    def last_request_end(self) -> str:
+        """The end of the last request, for the row of a fault."""
+        return _text(self.last_request.rstrip()[-EXCERPT:])
+
+    @property
+    def last_reply_start(self) -> str | None:
+        """The start of the last whole reply, for the row of a fault; None if there was none."""
+        return None if self.last_reply is None else _text(self.last_reply[:EXCERPT])
+
+    def close(self) -> None:
+        """End the process; it may be called again."""
+        if not self._closed:
+            self._closed = True
+            self.channel.drain()
+            self._process.close()
+
+    def _no_reply(self, reply: Termination) -> Failure:
+        if reply is Termination.TIMEOUT:
+            limit = round((self.seconds + self._startup) * 1000)
+            return Failure(reply, f"no reply within {limit} ms")
+        if reply is Termination.OUTPUT_LIMIT:
+            return Failure(reply, "a line of more than 64 KiB")
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            code = self._process.process.wait(_EXIT_SECONDS)
+            if code in _SHELL_CANNOT_RUN and self.last_reply is None:
+                return Failure(Termination.NOT_STARTED, f"the shell cannot run the command (exit code {code})")
+            if code < 0 or code > 128:
+                return Failure(Termination.CRASHED, f"ended by signal {-code if code < 0 else code - 128}")
+            return Failure(Termination.EXITED, f"ended with exit code {code} before it had answered")
+        return Failure(Termination.EXITED, "closed its output before it had answered")
+
+
+def _text(data: bytes) -> str:
+    return data.decode(errors="backslashreplace").replace("\r", "\\r")
