@@ -1,11 +1,12 @@
 """Run configs: TOML in, a frozen and validated :class:`RunConfig` out, or one line that says what is wrong.
 
-A config has a few keys of simfarm's own and two tables whose keys belong to others: ``[plan]`` to the planner,
-``[rules]`` to the engine. Each is validated by its owner's model, so that a new engine brings its own options,
-messages and JSON schema.
+A config has a few keys of simfarm's own and two tables whose keys belong to others: ``[plan]`` to the
+planner, ``[rules]`` to the engine. Each is validated by its owner's model, so that a new engine brings its
+own options, messages and JSON schema.
 """
 
 import json
+import re
 import tomllib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,6 +23,9 @@ from simfarm.core.model import Bot, BotSpec, Matchup, Rules, SourceFile, matchup
 from simfarm.core.planner import PlanOptions
 from simfarm.schema import SCHEMA_VERSION
 
+NAME_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9_.+-]{0,63}$"
+"""What a bot may be called: a name stands in file names, SQL and tables."""
+
 Model = TypeVar("Model", bound=BaseModel)
 
 
@@ -32,9 +36,7 @@ class _Section(BaseModel):
 class BotEntry(_Section):
     """One ``[[bots]]`` table: a bundled bot by its name alone, or a file, or a command."""
 
-    name: Annotated[
-        str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.+-]*$", max_length=64, description="name in reports")
-    ]
+    name: Annotated[str, Field(json_schema_extra={"pattern": NAME_PATTERN}, description="name in reports")]
     file: Annotated[str | None, Field(description="source file, relative to the config's folder")] = None
     command: Annotated[str | None, Field(description="shell command, for engines with bot processes")] = None
     language: Annotated[str | None, Field(description="language of the file, if its name does not tell")] = None
@@ -202,6 +204,7 @@ def load_config(path: Path) -> RunConfig:
         record=raw.record,
         verdict=raw.verdict,
         where=str(path),
+        folder=path.parent,
     )
 
 
@@ -215,8 +218,10 @@ def build_config(
     record: Sequence[str] = (),
     verdict: Verdict | None = None,
     where: str,
+    folder: Path = Path(),
 ) -> RunConfig:
-    """Put a config together from its parts and load its bots; ``where`` stands in front of messages.
+    """Put a config together from its parts and load its bots; ``where`` stands in front of messages, and
+    paths among the rule options are relative to ``folder``.
 
     Raises:
         ConfigError: a part says something that is not allowed.
@@ -234,8 +239,15 @@ def build_config(
         if name not in optional:
             known = ", ".join(optional) or f"{engine_name} has no optional tables"
             raise ConfigError(f"{where}: record: unknown table {name!r}; allowed: {known}")
+    if not 0 <= seed < 2**63:
+        raise ConfigError(f"{where}: seed = {seed}: must be from 0 to 2**63 - 1")
     names = Counter(spec.name for spec in specs)
     for name, count in names.items():
+        if not re.match(NAME_PATTERN, name):
+            raise ConfigError(
+                f"{where}: bots: the name {name!r}: must be up to 64 letters, digits and . _ + -, "
+                "the first a letter or a digit"
+            )
         if count > 1:
             raise ConfigError(f"{where}: bots: the name {name!r} is given to {count} bots; names must differ")
     chosen = verdict or Verdict()
@@ -249,7 +261,11 @@ def build_config(
         raise ConfigError(
             f"{where}: verdict.tie_break = 'games_survived': rows of {engine_name} do not tell it; allowed: 'none'"
         )
-    return RunConfig(
+    try:
+        rule_options = engine.read_rules(rules or {}, folder)
+    except ConfigError as error:
+        raise ConfigError(f"{where}: rules: {error}") from None
+    config = RunConfig(
         engine=engine_name,
         seed=seed,
         bots=tuple(
@@ -257,10 +273,17 @@ def build_config(
         ),
         planner=planner_name,
         plan=validate(planner.options, options, where, "plan"),
-        rules=validate(engine.rules, rules or {}, where, "rules"),
+        rules=validate(engine.rules, rule_options, where, "rules"),
         record=tuple(sorted(set(record))),
         verdict=chosen,
     )
+    try:
+        first = next(config.planned(), None)
+    except ConfigError as error:
+        raise ConfigError(f"{where}: {error}") from None
+    if first is None:
+        raise ConfigError(f"{where}: {len(specs)} bots make no matchup with the planner {planner_name!r}")
+    return config
 
 
 def parse_assignments(texts: Sequence[str], option: str) -> dict[str, Any]:
@@ -303,7 +326,7 @@ def _explain(detail: Any, model: type[BaseModel], prefix: tuple[str, ...]) -> st
     location = tuple(str(part) for part in detail["loc"])
     key = ".".join((*prefix, *location))
     if detail["type"] == "extra_forbidden":
-        allowed = sorted(_fields_at(model, location[:-1]))
+        allowed = sorted([*_fields_at(model, location[:-1]), *(["planner"] if key.startswith("plan.") else [])])
         return f"{key}: unknown key{registry.nearest(location[-1], allowed)}; allowed: {', '.join(allowed)}"
     if detail["type"] == "missing":
         return f"{key}: this key is required"
@@ -316,9 +339,15 @@ def _fields_at(model: type[BaseModel], location: tuple[str, ...]) -> list[str]:
     node = schema
     for part in location:
         node = node["items"] if part.isdigit() else node["properties"][part]
-        while reference := (node.get("$ref") or next((r["$ref"] for r in node.get("allOf", [])), None)):
+        while reference := _reference(node):
             node = schema["$defs"][reference.rsplit("/", 1)[1]]
     return list(node.get("properties", {}))
+
+
+def _reference(node: Mapping[str, Any]) -> str | None:
+    """What a schema's node refers to, itself or as one of several."""
+    nodes = [node, *node.get("allOf", ()), *node.get("anyOf", ())]
+    return next((one["$ref"] for one in nodes if "$ref" in one), None)
 
 
 def json_schema() -> dict[str, Any]:

@@ -214,15 +214,11 @@ def _check_round(config: RunConfig, where: str) -> None:
     for _, matchup in config.planned():
         for bot in matchup.bots:
             blocks[bot.name] += matchup.stop - matchup.start
-    if len(blocks) < 2:
-        raise ConfigError(f"{where}: a league needs two bots or more, not {len(blocks)}")
     (most, high), *_, (least, low) = blocks.most_common()
     if low < high:
         raise ConfigError(
             f"{where}: plan: {most} would play {high} matches and {least} {low}; in a league all play equally many"
         )
-    if low == 0:
-        raise ConfigError(f"{where}: plan: the planner {config.planner} gives these bots no match")
     runs.check(config)
 
 

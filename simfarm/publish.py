@@ -113,7 +113,7 @@ def _attribution(run: Run, attempt: Round) -> Report:
 
 def _results(run: Run) -> bytes:
     """The rows of the score's table as CSV, matchups by their bots' names as well."""
-    names = query.matchups(run).select("matchup", pl.col("bots").list.join(" "))
+    names = query.matchups(run).select("matchup", pl.col("bots").str.replace_all(", ", " "))
     rows = run.lazy(run.engine.score.table).with_columns(pl.col("matchup").cast(pl.String)).collect()
     joined = names.join(rows, on="matchup", how="inner", maintain_order="left_right")
     buffer = io.BytesIO()

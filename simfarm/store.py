@@ -169,8 +169,11 @@ class Run:
         if (path / "manifest.json").exists():
             present = _read_manifest(path)
             # read and written again, so that options that are newer than the folder have their defaults
-            same_config = _plain(_read_config(path, present)) == wanted
+            known = _plain(_read_config(path, present))
+            same_config = {**known, "verdict": None} == {**wanted, "verdict": None}
             if same_config and (present["engine_version"], present["schema"]) == (engine.version, SCHEMA_VERSION):
+                if known["verdict"] != wanted["verdict"]:  # it decides no row
+                    _write_manifest(path, {**present, "config": wanted})
                 return cls(path)
             if not update:
                 what = (
@@ -200,9 +203,9 @@ class Run:
             for bot in config.bots:
                 for file in bot.files:
                     _write_whole(path / "bots" / file.sha256, file.data)
-            _write_whole(path / "manifest.json", json.dumps(manifest, indent=1).encode() + b"\n")
         except OSError as error:
             raise StoreError(f"{path}: cannot be written: {error.strerror}") from None
+        _write_manifest(path, manifest)
         return cls(path)
 
     @property
@@ -249,6 +252,11 @@ class Run:
                 good.append(receipt)
         return good
 
+    @cached_property
+    def _trusted(self) -> list[Receipt]:
+        order = {key: position for position, key in enumerate(self._planned)}
+        return sorted(self.receipts(), key=lambda receipt: (order[receipt.key], receipt.start))
+
     def _problem(self, receipt: Receipt) -> str:
         for part in receipt.parts.values():
             try:
@@ -264,10 +272,6 @@ class Run:
         """One line for each committed shard whose parts are gone or damaged."""
         return [problem for receipt in _read_receipts(self.path) if (problem := self._problem(receipt))]
 
-    @cached_property
-    def _trusted(self) -> list[Receipt]:
-        return self.receipts()
-
     def table(self, name: str) -> Table:
         """The engine's table of that name.
 
@@ -281,7 +285,7 @@ class Run:
         raise ConfigError(f"{self.engine.name} has no table {name!r}; it has: {known}")
 
     def lazy(self, name: str) -> pl.LazyFrame:
-        """All committed rows of a table, checked, as a polars LazyFrame.
+        """All committed rows of a table, checked, in plan order, as a polars LazyFrame.
 
         Raises:
             ConfigError: the engine has no such table.
@@ -357,6 +361,13 @@ def _read_manifest(path: Path) -> dict[str, Any]:
             f"{path}: its manifest has format {manifest.get('format')!r}, this simfarm reads {MANIFEST_FORMAT}"
         )
     return manifest
+
+
+def _write_manifest(path: Path, manifest: Mapping[str, Any]) -> None:
+    try:
+        _write_whole(path / "manifest.json", json.dumps(manifest, indent=1).encode() + b"\n")
+    except OSError as error:
+        raise StoreError(f"{path}: cannot be written: {error.strerror}") from None
 
 
 def _read_config(path: Path, manifest: Mapping[str, Any]) -> RunConfig:

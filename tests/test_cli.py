@@ -47,7 +47,7 @@ def test_query_formats(place: Path) -> None:
     assert [line.split(",")[0] for line in csv[1:]] == ["heads", "tails"]
     assert "winner" in simfarm("query", "c", statement, cwd=place).stdout
     explained = simfarm("query", "c", "select bots from matchups", "-f", "json", cwd=place).stdout
-    assert json.loads(explained) == [{"bots": ["heads", "tails"]}]
+    assert json.loads(explained) == [{"bots": "heads, tails"}]
 
 
 def test_replay(place: Path) -> None:
@@ -89,7 +89,10 @@ def test_schema(tmp_path: Path) -> None:
         (["run", "none.toml"], "none.toml: no such config file"),
         (["plan", "none.toml"], "none.toml: no such config file"),
         (["query", "none", "select 1"], "none: no run here; runs in results/: c"),
-        (["query", "c", "selekt 1"], "query: "),
+        (["query", "c", "selekt 1"], "query: rows are read only: the statement must begin with select or with"),
+        (["query", "c", "drop table tosses"], "query: rows are read only"),
+        (["play", "coin", "--bot", "heads", "--seed", "-1"], "play coin: seed = -1: must be from 0 to 2**63 - 1"),
+        (["play", "coin", "--bot", "heads"], "play coin: 1 bots make no matchup with the planner 'coins'"),
         (["query", "c", "select * from games"], "query: "),
         (["replay", "c", "--block", "40"], "replay: --block 40: blocks run from 0 to 39"),
         (["replay", "c", "--block", "1", "-m", "zz"], "replay: no matchup starts with 'zz'"),
@@ -130,3 +133,37 @@ def test_a_reader_that_leaves(place: Path) -> None:
     command = f"{Path(sys.executable).with_name('simfarm')} schema | head -1"
     done = subprocess.run(["bash", "-c", command], cwd=place, capture_output=True, text=True, check=False)
     assert (done.stdout, done.stderr) == ("{\n", "")
+
+
+def test_integers_of_a_query_do_not_wrap(place: Path) -> None:
+    statement = "select sum(block) s, min(points - 200) low, max(block * block * block * block) high from tosses"
+    (row,) = json.loads(simfarm("query", "c", statement, "-f", "json", cwd=place).stdout)
+    assert row == {"s": 780, "low": -199, "high": 39**4}
+
+
+def test_a_query_joins_matchups_and_looks_into_names(place: Path) -> None:
+    joined = "select m.bots b, count(*) n from tosses t join matchups m on t.matchup = m.matchup group by 1"
+    assert json.loads(simfarm("query", "c", joined, "-f", "json", cwd=place).stdout) == [
+        {"b": "heads, tails", "n": 40}
+    ]
+    like = "select distinct winner from tosses where winner like 'h%'"
+    assert json.loads(simfarm("query", "c", like, "-f", "json", cwd=place).stdout) == [{"winner": "heads"}]
+    plain = json.loads(simfarm("query", "c", "select block from tosses", "-f", "json", cwd=place).stdout)
+    assert [row["block"] for row in plain] == list(range(40)), "rows come in order of blocks"
+
+
+def test_a_bundled_bot_under_another_name_plays_itself(tmp_path: Path) -> None:
+    bots = ("--bot", "heads", "--bot", "again:heads")
+    answer = json.loads(simfarm("play", "coin", *bots, "-f", "json", cwd=tmp_path).stdout)
+    assert [bot["name"] for bot in answer["bots"]] == ["again", "heads"]
+    assert answer["faults"] == {}
+
+
+def test_another_verdict_is_no_other_run(tmp_path: Path) -> None:
+    (tmp_path / "c.toml").write_text(CONFIG)
+    assert simfarm("run", "c.toml", cwd=tmp_path).returncode == 0
+    (tmp_path / "c.toml").write_text(CONFIG + '[verdict]\nreference = "tails"\n')
+    done = simfarm("run", "c.toml", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    report = json.loads(simfarm("report", "significance", "c", "-f", "json", cwd=tmp_path).stdout)
+    assert report["reference"] == "tails"

@@ -66,7 +66,7 @@ def test_json_and_back(config: Path) -> None:
         ('reference = "tails"', 'reference = "tail"', "verdict.reference = 'tail' is no bot of this run (did you"),
         ('name = "tails"', 'name = "heads"', "bots: the name 'heads' is given to 2 bots; names must differ"),
         ('name = "heads"', 'name = "head"', "bot 'head' has no file and is not bundled with coin (did you mean"),
-        ('name = "heads"', 'name = "a b"', 'bots.0.name = "a b": string should match pattern'),
+        ('name = "heads"', 'name = "a b"', "bots: the name 'a b': must be up to 64 letters, digits and . _ + -"),
         (
             'name = "heads"',
             'name = "heads"\nfil = "x"',

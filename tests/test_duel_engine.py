@@ -262,7 +262,7 @@ def test_a_bot_that_is_none_is_one_line_on_the_command_line(tmp_path: Path) -> N
     assert done.stderr.count("\n") == 1
 
 
-def test_replay_shows_the_game_that_the_rows_tell(tmp_path: Path) -> None:
+def test_replay_and_leaderboard_show_what_the_rows_tell(tmp_path: Path) -> None:
     config = (ROOT / "configs" / "duel-demo.toml").read_text()
     (tmp_path / "c.toml").write_text(config.replace("games = 40", "games = 4").replace("block = 20", "block = 2"))
     assert simfarm("run", "c.toml", "-q", cwd=tmp_path).returncode == 0
@@ -277,6 +277,8 @@ def test_replay_shows_the_game_that_the_rows_tell(tmp_path: Path) -> None:
     assert len(ends) == 2
     assert all(score in end for score, end in zip(scores, ends, strict=True))
     assert log[-1] == ends[-1], "the newest line is the last"
+    report = json.loads(simfarm("report", "leaderboard", "c", "--format", "json", cwd=tmp_path).stdout)
+    assert {row["bot"] for row in report["tables"]["Standings"]} == {"odds", "mirror", "bluffer", "sample"}
 
 
 def test_the_bundled_configs_load() -> None:

@@ -347,7 +347,7 @@ def test_a_league_holds_the_same_bots_as_its_config(tmp_path: Path) -> None:
             "plan.table = 3 needs as many bots, not 2: a, b (with two",
         ),
         ('engine = "ladder"\n[plan]\nplanner = "ring"\n{abc}', "a ring has four bots, not 3: a, b, c"),
-        ('engine = "coin"\n[[bots]]\nname = "heads"\n', "c.toml: a league needs two bots or more, not 1"),
+        ('engine = "coin"\n[[bots]]\nname = "heads"\n', "c.toml: 1 bots make no matchup with the planner 'coins'"),
         ('engine = "ladder"\n{abc}[[bots]]\nname = "d"\nfile = "d.txt"\n', "bot 'd': "),
     ],
 )
@@ -368,7 +368,7 @@ def test_all_must_play_equally_many_matches(tmp_path: Path, monkeypatch: pytest.
     said = mistake("league", "new", "l", "c.toml", cwd=tmp_path)
     assert said.startswith("c.toml: plan: cyd would play 2 matches and ")
     monkeypatch.setattr(planner, "matchups", lambda *arguments: iter(()))
-    assert "the planner pairings gives these bots no match" in mistake(
+    assert "3 bots make no matchup with the planner 'pairings'" in mistake(
         "league", "new", "l", "c.toml", cwd=tmp_path
     )
 

@@ -230,7 +230,12 @@ def test_before_the_first_and_before_the_last_row() -> None:
         assert {bot["verdict"] for bot in data["bots"]} == {"undecided", "reference"}
         assert {bot["z"] for bot in data["bots"]} == {None}
         assert any(f"{count} of 10 games" in note for note in data["notes"])
-    assert not report_of(matchups, rows).to_json()["notes"]
+    data = report_of(matchups, rows).to_json()
+    assert not any("not finished" in note for note in data["notes"])
+    faulty = {bot["name"] for bot in data["bots"] if bot["faults"]}
+    assert faulty
+    assert {bot["name"] for bot in data["bots"] if not bot["eligible"]} == faulty
+    assert any("is ineligible, and no verdict of this run means much" in note for note in data["notes"])
 
 
 def test_games_without_any_point() -> None:

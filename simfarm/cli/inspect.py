@@ -1,6 +1,7 @@
 """``simfarm query``, ``replay`` and ``schema``: look at what is there."""
 
 import json
+import shutil
 import sys
 from enum import StrEnum
 from typing import Annotated
@@ -13,6 +14,7 @@ from simfarm import registry
 from simfarm.cli.options import RunPath, open_run
 from simfarm.config import json_schema
 from simfarm.core.errors import ConfigError
+from simfarm.core.model import NAME
 from simfarm.schema import COMMON
 
 
@@ -35,7 +37,10 @@ def query(
     """
     answer = queries.sql(open_run(run), sql)
     if format is RowFormat.CSV:
-        sys.stdout.write(answer.write_csv())
+        try:
+            sys.stdout.write(answer.write_csv())
+        except pl.exceptions.ComputeError as error:
+            raise ConfigError(f"query: as csv: {error}; use --format json") from None
     elif format is RowFormat.JSON:
         print(answer.write_json())
     else:
@@ -46,6 +51,7 @@ def query(
             tbl_hide_column_data_types=True,
             thousands_separator=",",
             fmt_str_lengths=60,
+            tbl_width_chars=shutil.get_terminal_size().columns if sys.stdout.isatty() else 10_000,
         ):
             print(answer)
 
@@ -63,9 +69,10 @@ def replay(
     """
     opened = open_run(run)
     found = {key: value for key, value in opened.matchups().items() if key.startswith(matchup or "")}
+    offered = found or opened.matchups()
     if len(found) != 1:
         choices = ", ".join(
-            f"{key} ({' '.join(bot.name for bot in value.bots)})" for key, value in list(found.items())[:8]
+            f"{key} ({' '.join(bot.name for bot in value.bots)})" for key, value in list(offered.items())[:8]
         )
         problem = f"{len(found)} matchups fit" if found else f"no matchup starts with {matchup!r}"
         raise ConfigError(f"replay: {problem}; name one with --matchup: {choices}")
@@ -87,4 +94,8 @@ def schema(
         for table in registry.engine(name).tables:
             print(f"{name}.{table.name}: {table.doc}")
             for column in (*COMMON, *table):
-                print(f"  {column.name:<20} {column.type!s:<45} {column.doc}")
+                type = "text" if column.type == NAME else str(column.type)
+                print(f"  {column.name:<20} {type:<8} {column.doc}")
+    print("matchups: one row per matchup, in every run")
+    for name, doc in queries.MATCHUPS.items():
+        print(f"  {name:<20} {'':<8} {doc}")

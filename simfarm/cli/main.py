@@ -32,6 +32,8 @@ def main() -> None:
     """Entry point of the console script."""
     try:
         app()
+    except KeyboardInterrupt:
+        sys.exit(130)
     except SimfarmError as error:
         print(f"simfarm: {error}", file=sys.stderr)
         sys.exit(2)

@@ -2,6 +2,8 @@
 
 import json
 import time
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path, PurePath
 from typing import Annotated, Any
 
@@ -16,17 +18,18 @@ from simfarm.cli.options import Format, FormatOption
 from simfarm.config import RunConfig, build_config, parse_assignments
 from simfarm.core.engine import Engine
 from simfarm.core.errors import ConfigError
-from simfarm.core.model import BotSpec
+from simfarm.core.model import BotSpec, Termination
 from simfarm.plan import Pace, cut, gaps
 from simfarm.report.render import Column, Report, Table
 from simfarm.schema import arrow_schema, complete
+from simfarm.stats.tally import faults_by_bot
 
 
 def play(
     engine: Annotated[str, typer.Argument(metavar="ENGINE", help="The game.")],
     bot: Annotated[
         list[str],
-        typer.Option("--bot", "-b", help="NAME:FILE, NAME:COMMAND or a bundled bot's NAME; repeat, seat order."),
+        typer.Option("--bot", "-b", help="NAME:FILE, NAME:COMMAND, or a bundled bot: NAME or NEW:NAME; repeat."),
     ],
     games: Annotated[int | None, typer.Option("--games", "-n", help="Games; default: a second's worth.")] = None,
     seed: Annotated[int, typer.Option("--seed", "-s", help="Everything random comes from it.")] = 1,
@@ -41,7 +44,7 @@ def play(
     Example: simfarm play uno -b veteran -b starter -b first_legal -b mine:mybot.c --games 100000
     """
     game = registry.engine(engine)
-    count = game.quick_games if games is None else games
+    count = games if games is not None else 1 if log else game.quick_games
     config = build_config(
         engine,
         [_spec(game, text) for text in bot],
@@ -61,6 +64,7 @@ def play(
     tables = _play(game, config)
     matchups = [matchup for _, matchup in config.planned()]
     summary = game.summarize(matchups, tables, time.monotonic() - started)
+    summary["faults"] = faults_by_bot(tables[game.fault.table].lazy(), game.fault)
     if format is Format.JSON:
         print(json.dumps(summary))
     elif format is Format.MARKDOWN:
@@ -77,6 +81,9 @@ def _spec(engine: Engine, text: str) -> BotSpec:
         return BotSpec(text)
     if not name or not source:
         raise ConfigError(f"--bot {text!r}: write NAME:FILE, or the NAME of a bundled bot")
+    bundled = engine.bundled()
+    if source in bundled and not Path(source).exists():
+        return replace(bundled[source], name=name)
     is_command = " " in source and not Path(source).is_file()
     if engine.commands and (is_command or PurePath(source).suffix not in engine.suffixes):
         return BotSpec(name, command=source)
@@ -94,6 +101,11 @@ def _play(engine: Engine, config: RunConfig) -> dict[str, pl.DataFrame]:
                 schema = arrow_schema(table, engine.name, engine.version)
                 rows.setdefault(name, []).append(complete(part, schema, shard.key))
             pace.note(shard.blocks, time.monotonic() - started)
+            if (
+                Termination.FORFEITED
+                in rows[engine.fault.table][-1][engine.fault.termination].unique().to_pylist()
+            ):
+                break  # a quick look need not wait for the same fault again and again
     frames = {}
     for name, parts in rows.items():
         frame = pl.from_arrow(pa.concat_tables(parts).unify_dictionaries())
@@ -104,10 +116,11 @@ def _play(engine: Engine, config: RunConfig) -> dict[str, pl.DataFrame]:
 
 def _report(engine: str, summary: dict[str, Any]) -> Report:
     figures = {name: value for name, value in summary.items() if not isinstance(value, list | dict)}
+    shown = [f"{name.replace('_', ' ')}: {_shown(value)}" for name, value in figures.items() if name != "games"]
     bots = summary["bots"]
     return Report(
         title=f"{engine}: {summary['games']:,} games",
-        paragraphs=tuple(f"{name.replace('_', ' ')}: {_shown(value)}" for name, value in figures.items()),
+        paragraphs=("; ".join(shown), *_fault_lines(summary)),
         tables=(
             Table(
                 title="",
@@ -117,6 +130,12 @@ def _report(engine: str, summary: dict[str, Any]) -> Report:
         ),
         data=summary,
     )
+
+
+def _fault_lines(summary: dict[str, Any]) -> Iterator[str]:
+    for name, terminations in summary["faults"].items():
+        times = ", ".join(f"{termination} {count:,}" for termination, count in terminations.items())
+        yield f"{name} is at fault: {times}"
 
 
 def _shown(value: object) -> str:

@@ -99,4 +99,5 @@ class ProgressLine:
             return ""
         best = max(known, key=lambda name: known[name].value or 0.0)
         value, sigma = known[best].value, known[best].sigma
-        return f"{best} {value:+.3f} pp" + (f" ± {sigma:.3f}" if sigma is not None else "")
+        spread = f" ± {sigma:.3f}" if sigma is not None else ""
+        return f"{best} {value:+.3f}{spread} pp against {reference}"

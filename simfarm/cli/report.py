@@ -5,6 +5,7 @@ from rich.console import Console
 
 from simfarm.cli.options import Format, FormatOption, RunPath, open_run
 from simfarm.report.elimination import elimination as elimination_report
+from simfarm.report.leaderboard import leaderboard as leaderboard_report
 from simfarm.report.render import Report
 from simfarm.report.significance import significance as significance_report
 
@@ -31,3 +32,9 @@ def elimination(run: RunPath, format: FormatOption = Format.TEXT) -> None:
 def significance(run: RunPath, format: FormatOption = Format.TEXT) -> None:
     """Who is better than the reference bot, and how sure that is: shares, margins, sigma, verdicts."""
     show(significance_report(open_run(run)), format)
+
+
+@app.command()
+def leaderboard(run: RunPath, format: FormatOption = Format.TEXT) -> None:
+    """Mean scores with their errors, best first, and paired comparisons with the reference bot on the same blocks."""
+    show(leaderboard_report(open_run(run)), format)

@@ -1,7 +1,9 @@
 """``simfarm run`` and ``simfarm plan``."""
 
 import json
+from collections.abc import Iterator
 from dataclasses import asdict
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -26,6 +28,7 @@ from simfarm.cli.progress import play
 from simfarm.config import load_config
 from simfarm.executors.local import LocalExecutor
 from simfarm.plan import estimate
+from simfarm.stats.tally import faults_by_bot
 from simfarm.store import Run
 
 
@@ -43,8 +46,9 @@ def run(
 ) -> None:
     """Play a config: everything that its run folder does not hold yet.
 
-    Run the same command again to go on after Ctrl-C, a crash or a full disk. Rows land in
-    results/NAME/parts as Parquet; look at them with `simfarm query` and `simfarm report`.
+    Run the same command again to go on after Ctrl-C, a crash or a full disk.
+
+    Rows land in results/NAME/parts; look at them with `simfarm query` and `simfarm report`.
     """
     parsed = load_config(config)
     folder = out_folder(config, out)
@@ -56,9 +60,17 @@ def run(
         Console(stderr=True, highlight=False, soft_wrap=True).print(
             f"{last.games:,} games in {folder}"
             + (f", {last.played:,} of them now at {last.games_per_second:,.0f} games/s" if last.played else "")
+            + "".join(f"\n{line}" for line in _faults(folder))
             + f"\nnext: simfarm report {report} {folder}",
             markup=False,
         )
+
+
+def _faults(folder: Path) -> Iterator[str]:
+    run = Run(folder)
+    for bot, terminations in faults_by_bot(run.lazy(run.engine.fault.table), run.engine.fault).items():
+        times = ", ".join(f"{termination} {count:,}" for termination, count in terminations.items())
+        yield f"{bot} is at fault: {times}"
 
 
 def plan(
@@ -87,8 +99,14 @@ def plan(
         ("games", f"{found.games:,}"),
         ("done", f"{found.games_done:,} games in {found.cells_done:,} cells of {folder}"),
         ("shards to play", f"about {found.shards:,}"),
-        ("speed", f"about {found.games_per_second:,.0f} games/s on one core"),
-        ("time to go", f"about {minutes} min {seconds} s on {count} workers"),
+        *(
+            [
+                ("speed", f"about {found.games_per_second:,.0f} games/s on one core"),
+                ("time to go", f"about {minutes} min {seconds} s on {count} workers"),
+            ]
+            if found.games_done < found.games
+            else []
+        ),
         ("rows", f"about {found.rows:,}, {found.bytes / 1e6:,.1f} MB"),
     ]
     markdown = format is Format.MARKDOWN

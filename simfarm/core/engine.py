@@ -66,6 +66,24 @@ class Engine(ABC):
     """Folder with the bundled bots."""
     suffixes: ClassVar[tuple[str, ...]]
     """Suffixes of files that are bots, for example ``(".c",)``."""
+    public_blocks: ClassVar[range | None] = None
+    """Blocks that are published with the game, so that everybody tunes on them: a leaderboard shows them
+    apart."""
+    means: ClassVar[Mapping[str, str]] = {}
+    """Further numeric columns of the score's table whose means a leaderboard shows: column -> heading."""
+
+    def read_rules(self, options: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+        """A config's rule options before they are validated; an engine whose options name files replaces each
+        by what it holds, so that rules travel by content.
+
+        Args:
+            options: as they stand in the config.
+            folder: what relative paths are relative to.
+
+        Raises:
+            ConfigError: a file cannot be used.
+        """
+        return dict(options)
 
     def bundled(self) -> Mapping[str, BotSpec]:
         """The bundled bots by name: they can be named in a config or a command without a file."""
@@ -116,6 +134,18 @@ class Engine(ABC):
     def quick_plan(self, bots: int, games: int, seed: int) -> dict[str, Any]:
         """The plan options by which ``simfarm play`` has that many bots play that many games."""
         return {"games": games}
+
+    def leaderboard_tables(
+        self, matchups: Mapping[str, Matchup], tables: Mapping[str, pl.LazyFrame]
+    ) -> Mapping[str, pl.DataFrame]:
+        """What only this game can add to a leaderboard: small frames by title, columns named as they are
+        shown.
+
+        Args:
+            matchups: the run's matchups by key, the value in the column ``matchup``.
+            tables: the run's rows by table.
+        """
+        return {}
 
     @abstractmethod
     def summarize(

@@ -18,6 +18,10 @@ class PlanOptions(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
+    def tuned(self) -> tuple[range, ...]:
+        """Blocks that bots may have been tuned on; a leaderboard warns where it judges bots on them."""
+        return ()
+
 
 class Planner(ABC):
     """Decides who meets whom, how often and in which seats."""

@@ -4,7 +4,6 @@
 The method is explained in :mod:`simfarm.stats.margin`.
 """
 
-from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,7 +14,7 @@ from simfarm.core.errors import ConfigError
 from simfarm.core.model import Deal, Fault, Matchup, Score
 from simfarm.report.render import Column, Report, Table, number
 from simfarm.stats.margin import Estimate, Moments, Rule
-from simfarm.stats.tally import SeatingTally, SeatTally, Tally
+from simfarm.stats.tally import SeatingTally, SeatTally, Tally, faults_by_bot
 from simfarm.store import Run
 
 
@@ -46,8 +45,8 @@ class BotResult:
 
     @property
     def eligible(self) -> bool:
-        """Whether it has no penalties."""
-        return not self.penalties
+        """Whether it has neither penalties nor faults."""
+        return not self.penalties and not self.faults
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,9 +135,15 @@ class SignificanceReport:
         if len({bot.games for bot in self.bots}) > 1:
             yield "The bots have played unequal numbers of games; a share favours those that have played more."
         for bot in self.bots:
-            if not bot.eligible:
+            if bot.penalties:
                 times = "penalty" if bot.penalties == 1 else "penalties"
                 yield f"{bot.name} is ineligible: {bot.penalties:,} {times}."
+            if bot.faults:
+                times = ", ".join(f"{termination} {count:,}" for termination, count in bot.faults.items())
+                yield (
+                    f"{bot.name} is ineligible, and no verdict of this run means much: games ended by its "
+                    f"fault or not played because of it have no winner ({times})."
+                )
 
 
 def significance(run: Run) -> Report:
@@ -200,7 +205,7 @@ def analyse(
     clustered = any(matchup.deal is Deal.SHARED or matchup.games != 1 for matchup in matchups.values())
     moments = Moments.of(rows, score, names, clustered)
     tally = Tally(rows, score, matchups, moments.blocks)
-    faults = _faults(fault_rows, fault)
+    faults = faults_by_bot(fault_rows, fault)
     results = []
     for name in names:
         games = tally.bot_games[name]
@@ -240,15 +245,6 @@ def analyse(
         bot_seats=tuple(tally.bot_seats()),
         seatings=tuple(tally.seatings()),
     )
-
-
-def _faults(rows: pl.LazyFrame, fault: Fault) -> Mapping[str, dict[str, int]]:
-    named = rows.filter(pl.col(fault.bot).is_not_null())
-    counts = named.group_by(fault.bot, fault.termination).len().collect(engine="streaming")
-    found: dict[str, dict[str, int]] = defaultdict(dict)
-    for name, termination, count in sorted(counts.iter_rows()):
-        found[name][termination] = count
-    return found
 
 
 def _bot_json(bot: BotResult) -> dict[str, Any]:

@@ -305,12 +305,13 @@ class Rule:
         if sigma == 0:
             sentence = f"{value:+.3f} pp in every block alike: nothing varies, so nothing can be said of its error"
             return Judgement(Verdict.UNDECIDED, sentence, None)
-        figures = f"{value:+.3f} pp, {abs(value) / sigma:.1f} sigma"
+        figures = f"{abs(value):.3f} pp, {abs(value) / sigma:.1f} sigma"
         if abs(value) / sigma >= self.sigmas:
             verdict = Verdict.WIN if value > 0 else Verdict.LOSS
             return Judgement(verdict, f"{'better' if value > 0 else 'worse'} by {figures}", None)
         needed = _round_up(games * (self.sigmas * sigma / abs(value)) ** 2)
-        sentence = f"{figures} of {self.sigmas:g}; about {needed:,} games in all decide it if the margin stays"
+        side = "ahead" if value > 0 else "behind"
+        sentence = f"{side} by {figures} of {self.sigmas:g}; about {needed:,} games in all decide it if it stays"
         return Judgement(Verdict.UNDECIDED, sentence, needed)
 
     def _tie(self, value: float, sigma: float, games: int) -> Judgement:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
-from simfarm.core.model import Matchup, Score
+from simfarm.core.model import Fault, Matchup, Score
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,3 +176,13 @@ class Tally:
 
 def _percent(part: float, whole: float) -> float | None:
     return 100 * part / whole if whole > 0 else None
+
+
+def faults_by_bot(rows: pl.LazyFrame, fault: Fault) -> Mapping[str, dict[str, int]]:
+    """Rows that name a bot at fault, counted by bot and termination."""
+    named = rows.filter(pl.col(fault.bot).is_not_null())
+    counts = named.group_by(fault.bot, fault.termination).len().collect(engine="streaming")
+    found: dict[str, dict[str, int]] = defaultdict(dict)
+    for name, termination, count in sorted(counts.iter_rows()):
+        found[name][termination] = count
+    return found
