@@ -23,12 +23,12 @@ from typing import Any
 
 from simfarm.core.errors import ToolError
 
-HEAP_BYTES = 160 << 20
+HEAP_BYTES = 200 << 20
 """What both bots together may keep in memory, JavaScript objects and buffers."""
 EXIT_MEMORY = 70
 """The exit code by which the referee says that more than this is in use."""
 _BOT_MADE = (EXIT_MEMORY, -signal.SIGABRT, -signal.SIGTRAP, -signal.SIGSEGV, -signal.SIGILL)
-_OLD_SPACE_MB = 256
+_OLD_SPACE_MB = 320
 _DATA_BYTES = 1 << 30
 _STDERR_TAIL = 2000
 _POLL_SECONDS = 0.05
@@ -43,6 +43,7 @@ class NodeLostError(Exception):
 
     Attributes:
         silent: it was ended for its silence.
+        full: it ran out of memory.
         by_bot: a bot can have caused it.
         told: the end of its standard error.
     """
@@ -50,6 +51,7 @@ class NodeLostError(Exception):
     def __init__(self, silent: bool, code: int, told: str) -> None:
         super().__init__(told or f"exit code {code}")
         self.silent = silent
+        self.full = code == EXIT_MEMORY or "memory" in told
         # The engine's own faults end it with exit code 1, somebody else's SIGKILL is the machine's.
         self.by_bot = silent or code in _BOT_MADE
         self.told = told
@@ -166,9 +168,9 @@ class Node:
             self._buffer += data
 
     def _wait(self, patience: float) -> None:
-        used, began = _cpu_seconds(self._process.pid), time.monotonic()
+        used, began = cpu_seconds(self._process.pid), time.monotonic()
         while not self._poll.poll(_POLL_SECONDS * 1000):
-            if _cpu_seconds(self._process.pid) - used > patience:
+            if cpu_seconds(self._process.pid) - used > patience:
                 raise self._lost(silent=True)
             if time.monotonic() - began > _STALL_SECONDS:
                 self.close()
@@ -194,6 +196,11 @@ class Node:
         told = self._stderr.read().decode(errors="replace")
         self._stderr.close()
         return told.strip()
+
+    @property
+    def pid(self) -> int:
+        """The process's id."""
+        return self._process.pid
 
     @property
     def alive(self) -> bool:
@@ -233,6 +240,7 @@ def _limit() -> None:
     resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))
 
 
-def _cpu_seconds(pid: int) -> float:
+def cpu_seconds(pid: int) -> float:
+    """CPU time that a process has used, all its threads together."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")

@@ -69,8 +69,6 @@ class _Seen:
     """Of a watched game: the bot that was called last, as a position in the matchup."""
     door: str = ""
     """And by which door."""
-    heap_full: bool = False
-    """Whether the referee itself found the bot at ``position`` to fill the heap."""
 
 
 def play_blocks(matchup: Matchup, start: int, stop: int) -> list[BlockRows]:
@@ -85,11 +83,10 @@ def play_blocks(matchup: Matchup, start: int, stop: int) -> list[BlockRows]:
         try:
             with borrowed() as node:
                 node.request(_task(matchup, block, stop))
-                while start + len(played) < stop:
-                    rows = _receive(node, matchup, start + len(played), _Seen())
-                    played.append(rows)
-                if rows.spent:
-                    node.close()
+                while start + len(played) < stop and node.alive:
+                    played.append(_receive(node, matchup, start + len(played), _Seen()))
+                    if played[-1].spent:
+                        node.close()
         except NodeLostError:
             played.append(_play_faulty(matchup, start + len(played))[0])
     return played
@@ -159,7 +156,8 @@ def _play_faulty(matchup: Matchup, block: int) -> tuple[BlockRows, list[dict[str
             if seen.game is None or not lost.by_bot:
                 raise RuntimeError(f"the duel's referee failed in block {block}: {lost.told}") from lost
             if seen.position is None:
-                watched = seen.game
+                # Who keeps how much memory is booked from the first call on.
+                watched = 0 if lost.full else seen.game
             else:
                 faults = [*faults, _fault(seen, lost)]
                 watched = None
@@ -171,10 +169,10 @@ def _fault(seen: _Seen, lost: NodeLostError) -> dict[str, Any]:
         loading = seen.door in ("load", "create")
         termination = Termination.NOT_STARTED if loading else Termination.TIMEOUT
         detail = f"{DOORS[seen.door]} did not return"
+    elif lost.full:
+        termination, detail = Termination.MEMORY_LIMIT, "filled the heap"
     else:
-        full = seen.heap_full or "memory" in lost.told
-        termination = Termination.MEMORY_LIMIT if full else Termination.CRASHED
-        detail = f"{DOORS[seen.door]} {'filled the heap' if full else 'took the process down'}"
+        termination, detail = Termination.CRASHED, f"{DOORS[seen.door]} took the process down"
     return {
         "game": seen.game,
         "position": seen.position,
@@ -191,7 +189,7 @@ def _receive(node: Node, matchup: Matchup, block: int, seen: _Seen) -> BlockRows
         elif letter == "C":
             seen.position, seen.door = int.from_bytes(data[:4], "little"), data[4:].decode()
         elif letter == "F":
-            seen.position, seen.heap_full = int.from_bytes(data[:4], "little"), True
+            seen.position = int.from_bytes(data, "little")
         elif letter == "B":
             return _rows(block, data)
 

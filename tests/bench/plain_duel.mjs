@@ -1,7 +1,8 @@
 // A plain referee of the duel: both bots in the referee's own realm, no walls, no rows, no clocks but the one per set.
 // It is the yardstick that the walled referee is measured against.
 //
-// node plain_duel.mjs FIRST.js SECOND.js GAMES BLOCK  (the bots' classes are evaluated anew for each block) prints one JSON object: games, sets, rounds, turns, callbacks, seconds.
+// node plain_duel.mjs FIRST.js SECOND.js GAMES BLOCK  evaluates the bots' classes anew for each block of games and prints
+// one JSON object: games, sets, rounds, turns, callbacks, seconds and CPU seconds.
 import { readFileSync } from "node:fs";
 
 const [, , firstFile, secondFile, gamesText, blockText] = process.argv;
@@ -118,11 +119,14 @@ function playGame(classes) {
 }
 
 const started = performance.now();
+const usedBefore = process.cpuUsage();
 let classes;
 for (let game = 0; game < Number(gamesText); game++) {
   if (game % Number(blockText) === 0) classes = sources.map((source) => (0, eval)(`0,${source}`));
   playGame(classes);
 }
 totals.seconds = (performance.now() - started) / 1000;
+const used = process.cpuUsage(usedBefore);
+totals.cpu_seconds = (used.user + used.system) / 1e6;
 totals.callbacks = totals.turns + 4 * totals.rounds + 4 * totals.sets + 4 * totals.games;
 console.log(JSON.stringify(totals));

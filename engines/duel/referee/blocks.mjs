@@ -1,7 +1,7 @@
 // A block: a fixed number of games of one pair, each bot in a realm that lasts as long as the block.
 import { newDeck } from "cards.mjs";
 import { COMPLETED, CRASHED, FORBIDDEN, Game, NOBODY, TIME_LIMIT } from "game.mjs";
-import { collect, fuller, used } from "heap.mjs";
+import { fuller, Ledger } from "heap.mjs";
 import { Log } from "log.mjs";
 import { stream, words } from "random.mjs";
 import { openSeat } from "seats.mjs";
@@ -28,8 +28,13 @@ const FATAL_FAULTS = 3;
 const EPOCH_MS = 1577836800000;
 const SPREAD_MS = 126230400000;
 
-// A bot filled the heap while its calls were watched.
-class HeapFull extends Error {}
+// The heap ran full while calls were watched; `position` is the bot that keeps more of it.
+class HeapFull extends Error {
+  constructor(position) {
+    super("heap full");
+    this.position = position;
+  }
+}
 
 export class Block {
   // task: the request of session.py.    block: its index.    out: { games, sets, rounds, details }.
@@ -44,6 +49,7 @@ export class Block {
     this.deck = newDeck();
     this.fatal = [0, 0];
     this.bots = null; // doors by position in the matchup
+    this.ledger = null;
   }
 
   play() {
@@ -63,10 +69,10 @@ export class Block {
       this.playGame(game);
     } catch (error) {
       if (!(error instanceof HeapFull)) throw error;
-      this.host.heapFull(this.guilty(error.position), error.message);
+      this.host.heapFull(error.position);
     }
     // Who filled the heap shows when the block is played again and watched.
-    if (fuller(this.task.heap_bytes)) this.host.heapFull(null, "");
+    if (fuller(this.task.heap_bytes)) this.host.heapFull(null);
   }
 
   open(position) {
@@ -76,28 +82,12 @@ export class Block {
     const watch = (door, name) => (...values) => {
       if (!host.watches()) return door(...values);
       host.calls(position, name);
+      this.ledger ??= new Ledger();
       const answer = door(...values);
-      if (fuller(task.heap_bytes)) {
-        throw Object.assign(new HeapFull(`heap full after ${name}`), { position });
-      }
+      if (this.ledger.note(position, task.heap_bytes)) throw new HeapFull(this.ledger.keeper);
       return answer;
     };
     return openSeat(task.inside, bot, luck, clockStart(luck), task.watch === null ? undefined : watch);
-  }
-
-  // Whose realm holds the heap: the one whose end frees more. If neither does, promises hold it, and it is the bot
-  // whose call it was.
-  guilty(position) {
-    if (this.bots === null) return position;
-    const freed = [0, 1].map((index) => {
-      collect();
-      const before = used();
-      this.bots[index] = null;
-      collect();
-      return before - used();
-    });
-    if (fuller(this.task.heap_bytes)) return position;
-    return freed[0] > freed[1] ? 0 : 1;
   }
 
   // A game that cost a realm: what had been played of it is not kept, and new realms follow.

@@ -6,20 +6,22 @@
 //
 //   H  a game goes on: the number of the game. Written now and then, so that silence means that a bot does not return.
 //   C  from the first watched game on: the position of the bot that is called next, and by which door.
-//   F  the position of the bot that filled the heap, and when; the process then ends.
+//   F  the position of the bot that filled the heap; the process then ends.
 //   L  lines of the log.
 //   B  a block's rows: see `sendBlock`.
 //   P  what is wrong with a bot's file: text, empty for nothing.
 import { readSync, writeSync } from "node:fs";
 import vm from "node:vm";
 import { Block } from "blocks.mjs";
-import { fuller } from "heap.mjs";
+import { fuller, realms } from "heap.mjs";
 import { Rows } from "records.mjs";
 import { openSeat } from "seats.mjs";
 
 const HEARTBEAT_MS = 50;
 const LOG_BYTES = 65536;
 const EXIT_MEMORY = 70;
+// Node never frees a realm of about 1.5 MB, so the process is replaced when it has opened that many.
+const MAX_REALMS = 64;
 const WIDTHS = { games: 25, sets: 12, rounds: 15 };
 
 function readExactly(size) {
@@ -73,8 +75,8 @@ function newHost(task) {
       flush();
       send("C", numbers(position), Buffer.from(door));
     },
-    heapFull(position, detail) {
-      if (position !== null) send("F", numbers(position), Buffer.from(detail));
+    heapFull(position) {
+      if (position !== null) send("F", numbers(position));
       process.exit(EXIT_MEMORY);
     },
     print: task.log
@@ -98,7 +100,9 @@ function play(task) {
   for (let block = task.start; block < task.stop; block++) {
     new Block(task, block, out, host).play();
     host.flush();
-    sendBlock(out, fuller(task.heap_bytes / 2));
+    const spent = realms() >= MAX_REALMS || fuller(0.75 * task.heap_bytes);
+    sendBlock(out, spent);
+    if (spent) return;
   }
 }
 
