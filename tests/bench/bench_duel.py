@@ -62,8 +62,8 @@ def _plain_rate(bot: str, games: int) -> float:
     return float(told["rounds"] / told["cpu_seconds"])
 
 
-def _walled(matchup: Matchup, blocks: int) -> tuple[float, float]:
-    """Rounds per second of CPU time and of real time of the walled referee, from a process's start to its end, realms
+def _walled(matchup: Matchup, blocks: int) -> tuple[int, float, float]:
+    """Rounds, seconds of CPU time and of real time of the walled referee, from a process's start to its end, realms
     included, nothing done with its rows."""
     _end_process()
     before, began = os.times(), time.perf_counter()
@@ -72,7 +72,7 @@ def _walled(matchup: Matchup, blocks: int) -> tuple[float, float]:
     _end_process()
     after = os.times()
     used = after.children_user + after.children_system - before.children_user - before.children_system
-    return rounds / used, rounds / seconds
+    return rounds, used, seconds
 
 
 def _end_process() -> None:
@@ -87,7 +87,10 @@ def _rounds(rows: BlockRows) -> int:
 
 def _against_the_plain_referee(blocks: int = 24, pairs: int = 5) -> Figure:
     matchup = _matchup(_config("odds", "odds", BLOCK * blocks))
-    ratios = [_walled(matchup, blocks)[0] / _plain_rate("odds", BLOCK * blocks) for _ in range(pairs)]
+    ratios = []
+    for _ in range(pairs):
+        rounds, used, _ = _walled(matchup, blocks)
+        ratios.append(rounds / used / _plain_rate("odds", BLOCK * blocks))
     what = f"Duel, rounds per CPU second of the walled referee over a plain one's (odds, blocks of {BLOCK} games)"
     return at_least(what, statistics.median(ratios), 0.6)
 
@@ -97,20 +100,18 @@ def _play_seconds(run: Run) -> float:
 
 
 def _whole_run(blocks: int = 24, pairs: int = 5) -> Figure:
-    """Rounds per second of a run with one worker over those of the referee alone; the start of the worker is left
-    out by a difference of two sizes."""
+    """Rounds per second of a run with one worker over those of the referee alone; starts are left out of both by a
+    difference of two sizes."""
     matchup = _matchup(_config("odds", "odds", BLOCK * blocks))
     ratios = []
     with tempfile.TemporaryDirectory() as folder:
         for turn in range(pairs):
-            took, rounds = {}, {}
-            before = _walled(matchup, blocks)[1]
+            run_seconds, bare_seconds = [], []
             for size in (blocks // 4, blocks):
                 run = Run.create(Path(folder) / f"{turn}-{size}", _config("odds", "odds", BLOCK * size))
-                took[size] = _play_seconds(run)
-                rounds[size] = query.sql(Run(run.path), "select sum(rounds) n from games").item()
-            rate = (rounds[blocks] - rounds[blocks // 4]) / (took[blocks] - took[blocks // 4])
-            ratios.append(rate / statistics.mean((before, _walled(matchup, blocks)[1])))
+                run_seconds.append(_play_seconds(run))
+                bare_seconds.append(_walled(matchup, size)[2])
+            ratios.append((bare_seconds[1] - bare_seconds[0]) / (run_seconds[1] - run_seconds[0]))
     what = "Duel, one worker, rounds/s of a whole run, rows included, over those of the walled referee alone"
     return at_least(what, statistics.median(ratios), 0.8)
 
