@@ -1,12 +1,16 @@
-"""Seeds: golden values, and the same numbers in C."""
+"""Seeds: golden values, and the same numbers in C and in JavaScript."""
 
 import ctypes
+import json
+import random
+import subprocess
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from engines.duel.node import node_binary
 from simfarm.core import native, seeds
 
 NUMBERS = st.integers(0, 2**64 - 1)
@@ -49,6 +53,27 @@ def test_c_gives_the_same_numbers(library: ctypes.CDLL, seed: int, first: int, s
 def test_below_is_a_stream_value_scaled(library: ctypes.CDLL, state: int, n: int) -> None:
     value = seeds.mix(state + 0x9E3779B97F4A7C15)
     assert library.below(ctypes.c_uint64(state), ctypes.c_uint32(n)) == value * n >> 64
+
+
+def test_javascript_gives_the_same_numbers() -> None:
+    """Many keys at once: a Node starts for each call."""
+    rng = random.Random(2013)
+    parts = [rng.getrandbits(64), rng.getrandbits(64), rng.getrandbits(8), 0, "", "a", "Zoë", "日本", "x" * 99]
+    keys = [[str(rng.getrandbits(64)), *rng.choices(parts, k=rng.randrange(4))] for _ in range(300)]
+    sent = [
+        [{"text": part} if isinstance(part, str) and i else str(part) for i, part in enumerate(key)]
+        for key in keys
+    ]
+    module = Path(native.__file__).with_name("native") / "seeds.mjs"
+    script = f"""
+        import {{ derive }} from {json.dumps(module.as_uri())};
+        const part = (value) => (typeof value === "string" ? BigInt(value) : value.text);
+        const keys = JSON.parse(process.argv[1]);
+        console.log(JSON.stringify(keys.map(([seed, ...key]) => String(derive(BigInt(seed), ...key.map(part))))));
+    """
+    command = [str(node_binary()), "--input-type=module", "-e", script, "--", json.dumps(sent)]
+    found = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    assert [int(value) for value in found] == [seeds.derive(int(seed), *key) for seed, *key in keys]
 
 
 def test_keys_that_differ_anywhere_give_other_seeds() -> None:
