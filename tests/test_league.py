@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import chdir
 from itertools import islice
 from pathlib import Path
@@ -34,9 +34,9 @@ class Inline:
 
     workers = 1
 
-    def map(self, function: Callable[[Item], Result], items: Iterator[Item]) -> Iterator[Result]:
+    def map(self, function: Callable[[Item], Result], items: Iterator[Item]) -> Generator[Result, None, None]:
         """See :class:`simfarm.executors.Executor`."""
-        return map(function, items)
+        yield from map(function, items)
 
 
 @pytest.fixture(autouse=True)
