@@ -55,8 +55,7 @@ def test_the_table_is_whole_at_every_turn() -> None:
 @pytest.mark.parametrize(
     "body",
     [
-        "{ unsigned long sum = 1; int k; for (k = 0; k < 99; k++) "
-        "sum = sum * 6364136223846793005UL + sizeof(long) + k;"
+        "{ unsigned long sum = 1; int k; for (k = 0; k < 99; k++) sum = sum * 63641362238467930UL + sizeof(long) + k;"
         " if (choice >= RED) choice += 10000 * ((sum >> 40) % 4); }",
         "{ long long sum = 1; long little = state->yourNumberOfCards; int k; for (k = 0; k < 40; k++)"
         " sum = sum * 13 + little; if (choice >= RED) choice += 10000 * (int)((sum >> 50) & 3); }",
@@ -122,12 +121,12 @@ def test_faults_are_rows(kind: str) -> None:
 
 
 def test_a_bot_is_whole_again_in_the_next_segment() -> None:
-    """Its stack pointer stands where it stood, and what it had half done is gone."""
+    """Its stack pointer stands where it stood, however often a call of it was cut off."""
     body = "if (state->yourNumberOfCards == 2) { volatile char big[3000]; big[0] = 1; abort(); }"
-    rows = play(ring(make("bad", body), stop=600, deal=Deal.SHARED))
-    crashed = rows["termination"].is_in(["crashed"])
-    assert crashed.sum() == 600
-    assert rows.filter(crashed)["turns"].min() > 0
+    matchup = ring(make("bad", body), stop=1200, deal=Deal.SHARED, seatings=((0, 1, 2, 3),))
+    rows = play(matchup)
+    assert (rows["termination"] == "crashed").sum() > 600
+    assert rows.equals(play(natively(matchup)))
 
 
 def test_a_bot_may_write_to_its_state_and_nothing_remains() -> None:

@@ -1,5 +1,6 @@
 """UNO for four: C bots and a C referee make one program per ring; games come back as packed records."""
 
+import re
 import subprocess
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,6 +13,7 @@ import pyarrow as pa
 from pydantic import Field
 
 from engines.uno.coderules.rules import RULES
+from engines.uno.pack import write_pack
 from engines.uno.program import Level, Variant, alias_of, ring_program
 from engines.uno.records import GAMES, RECORD, SEATS, games_table, seatings
 from simfarm.core.engine import Engine
@@ -20,6 +22,11 @@ from simfarm.core.model import Bot, BotSpec, Deal, Fault, Matchup, Rules, Score,
 
 SEGMENT_BLOCKS = 2400
 """Games over which ``allPlayersScores`` adds up: a hundred times all 24 seatings."""
+
+_OFFENCE = re.compile(
+    r" *\d+  seat \d (?P<bot>\S+) \[.*\] on .* (answers -?\d+: penalty, .*|(?P<fault>\S.*: the game ends))"
+)
+"""A turn in a trace that brought its bot a penalty or disqualified it."""
 
 
 class UnoRules(Rules):
@@ -63,6 +70,8 @@ class UnoEngine(Engine):
     wipes = True
     bots = Path(__file__).parent / "bots"
     suffixes = (".c",)
+    house = Path(__file__).parent / "judge.toml"
+    packs = True
     code_rules = RULES
 
     def load(self, spec: BotSpec) -> Bot:
@@ -85,6 +94,10 @@ class UnoEngine(Engine):
         bot = Bot(spec.name, (SourceFile(path.name, data),), language="c")
         alias_of(bot)
         return bot
+
+    def alias(self, bot: Bot) -> str:
+        """The prefix of its functions."""
+        return alias_of(bot)
 
     def violations(self, bot: Bot) -> list[Violation]:
         """See README, section Code rules."""
@@ -142,6 +155,20 @@ class UnoEngine(Engine):
     def replay(self, matchup: Matchup, block: int) -> Iterator[str]:
         """The moves of a block, written by the referee itself; with shared deals one game per seating."""
         yield from self._run(matchup, block, block + 1, Variant.TRACE).decode(errors="replace").splitlines()
+
+    def offence(self, matchup: Matchup, block: int, bot: str) -> list[str]:
+        """The game up to the turn of the offence, with the hand and what else the bot was shown."""
+        told: list[str] = []
+        for line in self.replay(matchup, block):
+            told.append(line)
+            turn = _OFFENCE.fullmatch(line)
+            if turn and turn["bot"] == bot and not turn["fault"]:
+                break  # after a fault the trace tells the state, and ends
+        return told
+
+    def pack(self, folder: Path) -> str:
+        """See :mod:`engines.uno.pack`."""
+        return write_pack(folder, self.bots)
 
     def summarize(
         self, matchups: Sequence[Matchup], tables: Mapping[str, pl.DataFrame], seconds: float

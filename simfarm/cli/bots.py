@@ -39,9 +39,9 @@ def check(
 
     Example: simfarm bots check mybot.c
     """
-    found = [(path, broken) for path in files for broken in _engine_of(path, engine).violations(_read(path))]
+    found = [(path, broken) for path in files for broken in _engine_of(path, engine).violations(read_source(path))]
     if format is CheckFormat.JSON:
-        print(json.dumps({"legal": not found, "violations": [_entry(*one) for one in found]}, indent=2))
+        print(json.dumps({"legal": not found, "violations": [entry_of(*one) for one in found]}, indent=2))
     else:
         for path, broken in found:
             print(f"{path}:{broken.line}: {broken.rule}: {broken.message}")
@@ -72,7 +72,12 @@ def _listed(names: object) -> str:
     return ", ".join(names) or "none"
 
 
-def _read(path: Path) -> Bot:
+def read_source(path: Path) -> Bot:
+    """A file as a bot whose source can be checked, whether or not it is one of any game.
+
+    Raises:
+        BotError: it cannot be read.
+    """
     if path.exists() and not path.is_file():
         raise BotError(f"{path}: is not a file")
     try:
@@ -81,5 +86,6 @@ def _read(path: Path) -> Bot:
         raise BotError(f"{path}: cannot be read: {error.strerror}") from None
 
 
-def _entry(path: Path, broken: Violation) -> dict[str, object]:
+def entry_of(path: Path, broken: Violation) -> dict[str, object]:
+    """A broken rule as JSON values."""
     return {"file": str(path), "rule": broken.rule, "line": broken.line, "message": broken.message}

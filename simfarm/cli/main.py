@@ -8,7 +8,7 @@ import sys
 
 import typer
 
-from simfarm.cli import audit, bots, inspect, league, play, report, run
+from simfarm.cli import audit, bots, inspect, judge, league, pack, play, report, run
 from simfarm.core.errors import SimfarmError
 
 app = typer.Typer(
@@ -25,6 +25,9 @@ app.command("query")(inspect.query)
 app.command("replay")(inspect.replay)
 app.command("schema")(inspect.schema)
 app.command("audit")(audit.audit)
+app.command("judge")(judge.judge)
+app.command("leaderboard")(judge.leaderboard)
+app.command("pack")(pack.pack)
 app.add_typer(bots.app, name="bots")
 app.add_typer(report.app, name="report")
 app.add_typer(league.app, name="league")

@@ -2,6 +2,7 @@
 
 import sys
 import time
+from collections.abc import Callable
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
@@ -15,16 +16,35 @@ PLAIN_SECONDS = 10.0
 """Without a terminal a line of progress is printed this often."""
 
 
-def play(run: Run, executor: Executor, *, quiet: bool) -> runs.Progress:
+def play(
+    run: Run,
+    executor: Executor,
+    *,
+    quiet: bool,
+    bot: str | None = None,
+    listen: Callable[[runs.Progress], None] = lambda progress: None,
+) -> runs.Progress:
     """Play all that is missing of a run, with its progress on stderr; Ctrl-C gets a word on what stays.
+
+    Args:
+        run: the run.
+        executor: where shards are played.
+        quiet: show nothing.
+        bot: whose margin is shown; default: the strongest rival's of the reference.
+        listen: is told every progress as well, after it is shown; what it raises ends the run.
 
     Raises:
         SimfarmError: as :func:`simfarm.run.play`.
         KeyboardInterrupt: likewise.
     """
     try:
-        with ProgressLine(run, quiet=quiet) as line:
-            return runs.play(run, executor, line.update)
+        with ProgressLine(run, quiet=quiet, bot=bot) as line:
+
+            def tell(progress: runs.Progress) -> None:
+                line.update(progress)
+                listen(progress)
+
+            return runs.play(run, executor, tell)
     except KeyboardInterrupt:
         print("simfarm: stopped; what is committed stays, the same command goes on from there", file=sys.stderr)
         raise
@@ -36,9 +56,11 @@ class ProgressLine:
     Args:
         run: the run.
         quiet: show nothing.
+        bot: whose margin is shown; default: the strongest rival's of the reference.
     """
 
-    def __init__(self, run: Run, *, quiet: bool) -> None:
+    def __init__(self, run: Run, *, quiet: bool, bot: str | None = None) -> None:
+        self._bot = bot
         self._run = run
         self._quiet = quiet
         self._console = Console(stderr=True, highlight=False, markup=False, soft_wrap=True)
@@ -94,6 +116,8 @@ class ProgressLine:
         moments = Moments.of(rows, score, names, clustered)
         self._moments = moments if self._moments is None else self._moments + moments
         rivals = {name: self._moments.margin(name, reference) for name in names if name != reference}
+        if self._bot in rivals:
+            rivals = {self._bot: rivals[self._bot]}
         known = {name: margin for name, margin in rivals.items() if margin.value is not None}
         if not known:
             return ""

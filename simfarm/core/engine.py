@@ -73,6 +73,10 @@ class Engine(ABC):
     apart."""
     means: ClassVar[Mapping[str, str]] = {}
     """Further numeric columns of the score's table whose means a leaderboard shows: column -> heading."""
+    house: ClassVar[Path | None] = None
+    """The house file (:mod:`simfarm.judge`) of the official judging; None: this game has none."""
+    packs: ClassVar[bool] = False
+    """Whether :meth:`pack` exists."""
     code_rules: ClassVar[Mapping[str, str]] = {}
     """Rules that a bot's source must keep, by name with what each demands; empty in a game without such rules."""
 
@@ -104,6 +108,10 @@ class Engine(ABC):
         Raises:
             BotError: the file is missing or cannot be a bot of this game.
         """
+
+    def alias(self, bot: Bot) -> str:
+        """What a loaded bot calls itself, wherever its file is: its name on a leaderboard."""
+        return bot.name
 
     def violations(self, bot: Bot) -> list[Violation]:
         """Every place where a bot breaks one of :attr:`code_rules`, by line. The bot need not be one that
@@ -148,6 +156,19 @@ class Engine(ABC):
     @abstractmethod
     def replay(self, matchup: Matchup, block: int) -> Iterator[str]:
         """Play one block again and yield its moves as lines for people."""
+
+    def offence(self, matchup: Matchup, block: int, bot: str) -> list[str]:
+        """The replay of a block in which a bot had a penalty or was at fault; of a game that names the place, up to
+        there, with what the bot was shown."""
+        return list(self.replay(matchup, block))
+
+    def pack(self, folder: Path) -> str:
+        """Fill an empty folder with all that an author needs to write bots and try them without simfarm.
+
+        Returns:
+            What to type there, to build it.
+        """
+        raise NotImplementedError(f"{self.name} has no pack for authors")
 
     def quick_plan(self, bots: int, games: int, seed: int) -> dict[str, Any]:
         """The plan options by which ``simfarm play`` has that many bots play that many games."""

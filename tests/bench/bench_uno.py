@@ -1,6 +1,7 @@
 """UNO: the referee against a plain one, workers against one worker, and a whole run of 20,000,000 games."""
 
 import os
+import shutil
 import statistics
 import subprocess
 import sys
@@ -11,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from engines.uno.engine import UnoEngine, UnoRules
+from engines.uno.pack import build_command, write_pack
 from engines.uno.program import BOT_FLAGS, Level, Variant
 from simfarm import query
 from simfarm import run as runs
@@ -34,6 +36,7 @@ def figures() -> Iterator[Figure]:
         yield _against_the_plain_referee(names)
     yield _walls()
     yield _wasm()
+    yield _pack()
     yield _two_workers()
     yield from _official_size()
     yield from _exact_values()
@@ -84,6 +87,26 @@ def _wasm() -> Figure:
     """Level wasm against level native."""
     value = 100 * _processor_ratio(_at(Level.NATIVE), Variant.FAST, _at(Level.WASM), Variant.FAST)
     return at_least("UNO, speed of level wasm in that of level native", value, 90, " %", 1)
+
+
+def _pack(games: int = 1_000_000) -> Figure:
+    """The author's pack, referee and summary on one core together."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        write_pack(folder, UnoEngine.bots)
+        shutil.copy(UnoEngine.bots / "veteran.c", folder)
+        subprocess.run(build_command(HOUSE), shell=True, cwd=folder, check=True)
+        core = {min(os.sched_getaffinity(0))}
+        took = seconds_of(
+            lambda: subprocess.run(
+                ["./uno", str(games)],
+                cwd=folder,
+                check=True,
+                stdout=subprocess.DEVNULL,
+                preexec_fn=lambda: os.sched_setaffinity(0, core),
+            )
+        )
+    return at_least("UNO, games/s of the author's pack on one core, house bots", games / took, 75_000, digits=0)
 
 
 def _at(level: Level, games: int = 120_000) -> Matchup:

@@ -48,11 +48,13 @@ static void settle(struct instance *instance)
     *instance->unit->stack(instance->module) = BOT_STACK;
 }
 
+#ifdef UNO_WIPE
 static void wipe(struct instance *instance)
 {
     memset(bot_memory(instance, (uint32_t)page_size), 0, BOT_STACK - page_size);
     memset(bot_memory(instance, COPY_PLACE), 0, page_size);
 }
+#endif
 
 /* Sets aside the memories of `count` instances; returns 0 if the machine refuses. */
 static int make_linear_area(int count)
