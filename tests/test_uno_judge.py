@@ -81,7 +81,7 @@ def test_two_rings_and_a_verdict(judged: Path) -> None:
     assert data["level"] == "wasm"
     stderr = (judged / "stderr.txt").read_text()
     assert "mine is legal; 2 rings, level wasm\n" in stderr
-    assert re.search(r"24,000 of 24,000 games, .*, mine -\d+\.\d+ pp ± \d", stderr)
+    assert re.search(r"24,000 of 24,000 games, .*, mine -\d+\.\d+ ± \d", stderr)
 
 
 def test_judging_again_goes_on_where_it_was(judged: Path) -> None:
