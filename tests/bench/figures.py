@@ -20,6 +20,11 @@ class Figure:
     """Whether it does."""
 
 
+def shown(what: str, value: float, unit: str = "", digits: int = 2) -> Figure:
+    """A figure that is worth knowing and has no goal."""
+    return Figure(what, f"{value:,.{digits}f}{unit}", "", True)
+
+
 def at_least(what: str, value: float, goal: float, unit: str = "", digits: int = 2) -> Figure:
     """A figure that has to be at least ``goal``."""
     return Figure(what, f"{value:,.{digits}f}{unit}", f"at least {goal:,g}{unit}", value >= goal)
