@@ -58,9 +58,9 @@ def _plain_program(names: tuple[str, ...]) -> Path:
     sources |= {f"{name}.c": (bots / f"{name}.c").read_bytes() for name in set(names)}
     sources["plain.c"] = (ROOT / "tests" / "bench" / "plain_referee.c").read_bytes()
     glue = tuple(f"-DBOT{seat}={name}_Play" for seat, name in enumerate(names))
-    units = [native.Unit("plain.c", ("-O2", *glue))]
-    units += [native.Unit(f"{name}.c", (*BOT_FLAGS, *wall_flags())) for name in sorted(set(names))]
-    return native.build(sources, units, ["-lm"], "plain")
+    units = [native.Unit("plain.c", ("-O2", "-fno-pie", *glue))]
+    units += [native.Unit(f"{name}.c", (*BOT_FLAGS, "-fno-pie", *wall_flags())) for name in sorted(set(names))]
+    return native.build(sources, units, ["-lm", "-no-pie"], "plain")
 
 
 def _against_the_plain_referee(names: tuple[str, ...], games: int = 480_000) -> Figure:
