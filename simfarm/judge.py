@@ -29,9 +29,8 @@ from simfarm.config import RunConfig, Verdict, build_config, validate
 from simfarm.core.engine import Engine
 from simfarm.core.errors import ConfigError, StoreError
 from simfarm.core.model import Bot, BotSpec, Matchup, canonical_json
-from simfarm.report.significance import BotResult, SignificanceReport, analyse
+from simfarm.report.significance import BotResult, SignificanceReport, analyse_run
 from simfarm.run import Progress
-from simfarm.stats.margin import Rule
 from simfarm.store import Run
 
 
@@ -242,18 +241,8 @@ def run_folder(parent: Path, bot: Bot, ring: Ring, config: RunConfig) -> Path:
 
 def result(run: Run, ring: Ring) -> RingResult:
     """What the committed rows of a ring say of its entry, the first of its bots."""
-    engine, config = run.engine, run.config
-    report = analyse(
-        run.lazy(engine.score.table),
-        run.lazy(engine.fault.table),
-        engine=engine.name,
-        score=engine.score,
-        fault=engine.fault,
-        matchups=run.matchups(),
-        bots=[bot.name for bot in config.bots],
-        reference=config.verdict.reference,
-        rule=Rule(config.verdict.tie, config.verdict.sigmas),
-    )
+    engine = run.engine
+    report = analyse_run(run)
     entry = report.bots[0]
     offence = None
     found = first_offence(engine, run.matchups(), run.lazy, entry.name)

@@ -67,6 +67,7 @@ def test_bot_is_clean_c89(name: str, tmp_path: Path) -> None:
             str(tmp_path / "bot.o"),
         ]
     )
+    assert (tmp_path / "bot.o").stat().st_size > 0
 
 
 @pytest.mark.parametrize("name", NAMES)

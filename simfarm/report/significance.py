@@ -153,8 +153,17 @@ def significance(run: Run) -> Report:
     Raises:
         ConfigError: the reference takes part in no matchup.
     """
+    return render(analyse_run(run))
+
+
+def analyse_run(run: Run) -> SignificanceReport:
+    """The figures of a run's committed rows.
+
+    Raises:
+        ConfigError: the reference takes part in no matchup.
+    """
     engine, config = run.engine, run.config
-    result = analyse(
+    return analyse(
         run.lazy(engine.score.table),
         run.lazy(engine.fault.table),
         engine=engine.name,
@@ -165,7 +174,6 @@ def significance(run: Run) -> Report:
         reference=config.verdict.reference,
         rule=Rule(config.verdict.tie, config.verdict.sigmas),
     )
-    return render(result)
 
 
 def analyse(
