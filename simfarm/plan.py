@@ -8,6 +8,7 @@ segment.
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from statistics import fmean
 
 from simfarm import registry
 from simfarm.config import RunConfig
@@ -22,6 +23,8 @@ LAST_SECONDS = 0.25
 """Towards the end shards shrink to this, so that no worker idles while another finishes."""
 SHARD_GAMES = 2_000_000
 """A shard has at most this many games, however quick they are: its rows lie in a worker's memory."""
+SAMPLES = 8
+"""An estimate plays a little of at most this many matchups."""
 GROWTH = 8
 """A shard is at most this many times the largest one that has been timed."""
 
@@ -123,56 +126,73 @@ class Estimate:
 
 
 def estimate(config: RunConfig, receipts: Sequence[Receipt], workers: int, seconds: float = 1.0) -> Estimate:
-    """Estimate a run by playing a little of its first matchup that is missing; the rows are thrown away.
+    """Estimate a run by playing a little of a few matchups that are missing, spread over the plan; the rows are
+    thrown away. Matchups in between are taken to be like the mean of those.
 
     Args:
         config: the run's config.
         receipts: what is committed.
         workers: how many shards will be played at once.
-        seconds: about how long to calibrate.
+        seconds: about how long to calibrate, over all samples; each plays one segment at least.
     """
-    engine = registry.engine(config.engine)
-    matchups = games = to_play = blocks = 0
-    sample: Gap | None = None
+    matchups = games = missing = blocks = to_play = 0
     for _, matchup in config.planned():
         matchups += 1
         games += (matchup.stop - matchup.start) * matchup.games
     for gap in gaps(config, receipts):
-        sample = sample or gap
+        missing += 1
         blocks += gap.stop - gap.start
         to_play += (gap.stop - gap.start) * gap.matchup.games
-    rows_done = sum(part.rows for receipt in receipts for part in receipt.parts.values())
-    bytes_done = sum(part.bytes for receipt in receipts for part in receipt.parts.values())
-    done = Estimate(matchups, games, games - to_play, len(receipts), 0, 0.0, rows_done, bytes_done, 0.0)
-    if sample is None:
-        return done
-    pace = Pace(workers, blocks)
-    shards = cut(engine, [sample], pace)
+    rows = sum(part.rows for receipt in receipts for part in receipt.parts.values())
+    size = sum(part.bytes for receipt in receipts for part in receipt.parts.values())
+    wall = 0.0
+    if missing:
+        chosen = {index * missing // SAMPLES for index in range(SAMPLES)}
+        samples = [
+            _calibrate(config, gap, seconds / len(chosen))
+            for index, gap in enumerate(gaps(config, receipts))
+            if index in chosen
+        ]
+        wall = blocks * fmean(sample.seconds for sample in samples) / workers
+        rows += round(blocks * fmean(sample.rows for sample in samples))
+        size += round(blocks * fmean(sample.bytes for sample in samples))
+    return Estimate(
+        matchups=matchups,
+        games=games,
+        games_done=games - to_play,
+        cells_done=len(receipts),
+        shards=max(missing, round(wall * workers / SHARD_SECONDS)),
+        seconds=wall,
+        rows=rows,
+        bytes=size,
+        games_per_second=to_play / wall / workers if wall else 0.0,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Sample:
+    """What one block of a matchup takes."""
+
+    seconds: float
+    rows: float
+    bytes: float
+
+
+def _calibrate(config: RunConfig, gap: Gap, seconds: float) -> _Sample:
+    engine = registry.engine(config.engine)
+    pace = Pace(1, gap.stop - gap.start)
     deadline = time.monotonic() + seconds
-    for shard in shards:
+    for shard in cut(engine, [gap], pace):
         started = time.monotonic()
         tables = engine.play(shard)
         took = time.monotonic() - started
         pace.note(shard.blocks, took)
         if time.monotonic() >= deadline:
             break
-    rate = shard.blocks / took
     rows = size = 0
     for table in engine.tables:
         if not table.optional or table.name in config.record:
             part = complete(tables[table.name], arrow_schema(table, engine.name, engine.version), shard.key)
             rows += part.num_rows
             size += len(encode(part))
-    share = blocks / shard.blocks
-    wall = blocks / rate / workers
-    return Estimate(
-        matchups=matchups,
-        games=games,
-        games_done=games - to_play,
-        cells_done=len(receipts),
-        shards=max(matchups if not receipts else 1, round(wall * workers / SHARD_SECONDS)),
-        seconds=wall,
-        rows=rows_done + round(rows * share),
-        bytes=bytes_done + round(size * share),
-        games_per_second=rate * sample.matchup.games,
-    )
+    return _Sample(took / shard.blocks, rows / shard.blocks, size / shard.blocks)

@@ -162,3 +162,11 @@ def test_what_was_committed_stays_when_the_driver_ends(tmp_path: Path, how: sign
     assert second.returncode == 0, error
     assert Run(folder).receipts()[: len(kept)] == kept, "what was committed is not played again"
     assert rows_of(Run(folder))["block"].to_list() == list(range(3000))
+
+
+def test_an_estimate_hears_more_than_the_first_matchup(coin: Coin) -> None:
+    """One bot takes a thousand times as long as the others: the plan's time must show it."""
+    config = coin(games=1000, a="heads", b="tails", slow="slow 1")
+    found = plan.estimate(config, (), workers=1, seconds=0.2)
+    assert (found.matchups, found.games, found.games_done, found.rows) == (3, 3000, 0, 3000)
+    assert 1.0 < found.seconds < 20.0, "two of three matchups take 1 ms a game"
