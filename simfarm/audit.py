@@ -15,9 +15,9 @@ import pyarrow as pa
 
 from simfarm import registry
 from simfarm.core.engine import Engine
-from simfarm.core.errors import ConfigError
+from simfarm.core.errors import ConfigError, ExecutorError
 from simfarm.core.model import Matchup, Shard, Table
-from simfarm.executors import Executor
+from simfarm.executors import Executor, GivenUp
 from simfarm.schema import COMMON, arrow_schema, complete
 from simfarm.store import Receipt, Run
 
@@ -70,6 +70,7 @@ def audit(run: Run, executor: Executor, sample: int | None = SAMPLE, *, wipe: bo
 
     Raises:
         ConfigError: nothing is committed, or the engine cannot wipe.
+        ExecutorError: a block could not be played again.
         SimfarmError: as :meth:`Engine.check`.
     """
     matchups = run.matchups()
@@ -85,7 +86,14 @@ def audit(run: Run, executor: Executor, sample: int | None = SAMPLE, *, wipe: bo
     rows = 0
     differences: list[Difference] = []
     replay = partial(_replay, run.engine.name, wipe)
-    for shard, tables in executor.map(replay, iter([shard for shard, _ in shards])):
+    for played_again in executor.map(replay, iter([shard for shard, _ in shards])):
+        if isinstance(played_again, GivenUp):
+            failed = played_again.item
+            raise ExecutorError(
+                f"blocks {failed.start} to {failed.stop} of matchup {failed.key} cannot be played again: "
+                f"{played_again.reason}: {played_again.detail}"
+            )
+        shard, tables = played_again
         receipt = homes[shard.key, shard.start]
         for name, played in tables.items():
             committed = run.scan(receipt, name).filter(pl.col("block").is_between(shard.start, shard.stop - 1))

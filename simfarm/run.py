@@ -8,11 +8,15 @@ from functools import partial
 
 from simfarm import registry
 from simfarm.config import RunConfig
-from simfarm.core.errors import ConfigError
-from simfarm.executors import Executor
+from simfarm.core.errors import ConfigError, ExecutorError
+from simfarm.core.model import Shard
+from simfarm.executors import ATTEMPTS, Executor, GivenUp
 from simfarm.plan import Gap, Pace, cut, gaps
 from simfarm.store import Receipt, Run, write_part
 from simfarm.worker import Task, play_shard
+
+MOST_GIVEN_UP = 16
+"""With more shards than this given up it is not a shard that is at fault, and the run ends."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +65,7 @@ def play(run: Run, executor: Executor, report: Callable[[Progress], None]) -> Pr
         The last progress.
 
     Raises:
+        ExecutorError: shards were given up; the rest of the run is committed, unless they are many.
         SimfarmError: something the user can mend; what was committed stays.
         KeyboardInterrupt: likewise; the next call goes on from there.
     """
@@ -77,9 +82,15 @@ def play(run: Run, executor: Executor, report: Callable[[Progress], None]) -> Pr
             return progress
         pace = Pace(executor.workers, _blocks(missing))
         shards = cut(run.engine, missing, pace)
+        failed: list[GivenUp[Shard]] = []
         # closed here: in a traceback that is kept, an open generator would keep its workers until the program's end
         with closing(executor.map(partial(play_shard, Task.of(run)), shards)) as results:
             for delivery in results:
+                if isinstance(delivery, GivenUp):
+                    failed.append(delivery)
+                    if len(failed) > MOST_GIVEN_UP:
+                        break
+                    continue
                 receipt = delivery.receipt
                 for name, data in delivery.data.items():
                     write_part(run.path, receipt.parts[name], data)
@@ -90,7 +101,20 @@ def play(run: Run, executor: Executor, report: Callable[[Progress], None]) -> Pr
                     receipt, progress.games + count, total, progress.played + count, time.monotonic() - started
                 )
                 report(progress)
+    if failed:
+        raise ExecutorError(_given_up(failed))
     return progress
+
+
+def _given_up(failed: list[GivenUp[Shard]]) -> str:
+    """What became of the shards that no worker could play, the first one in full."""
+    first = failed[0]
+    more = f" and {len(failed) - 1} more" if len(failed) > 1 else ""
+    end = "the run was ended for it" if len(failed) > MOST_GIVEN_UP else "the rest of the run is committed"
+    return (
+        f"blocks {first.item.start} to {first.item.stop} of matchup {first.item.key}{more} given up after "
+        f"{ATTEMPTS} tries, {end}; the same command tries again: {first.reason}: {first.detail}"
+    )
 
 
 def _blocks(missing: list[Gap]) -> int:

@@ -68,7 +68,9 @@ def test_seatings_of_a_block() -> None:
 
 def test_bot_faults_and_other_ends() -> None:
     innocent = {t for t in Termination if not t.is_bot_fault}
-    assert innocent == {"completed", "length_limit", "time_limit", "broke", "forfeited"}
+    system = {t for t in Termination if t.is_system_fault}
+    assert innocent - system == {"completed", "length_limit", "time_limit", "broke", "forfeited"}
+    assert system == {"worker_died", "internal_error"}
 
 
 def test_row_schemas_stand_still() -> None:

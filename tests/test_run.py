@@ -76,9 +76,25 @@ def test_a_worker_that_dies_is_replaced_and_its_shard_played_again(coin: Coin, t
     assert rows_of(run)["block"].to_list() == list(range(100))
 
 
-def test_a_shard_that_always_fails_ends_the_run_with_its_name_and_reason(coin: Coin, tmp_path: Path) -> None:
-    run = Run.create(tmp_path / "run", coin(games=100, heads="heads", bad="broken"))
-    with pytest.raises(ExecutorError, match=r"tried 3 times.*blocks 0 to 4 of matchup(.|\n)*the coin rolled away"):
+@pytest.mark.parametrize(
+    ("bot", "reason"),
+    [("broken", r"internal_error: (.|\n)*the coin rolled away"), ("poison", "worker_died: exit code -9")],
+)
+def test_a_shard_that_always_fails_is_given_up_and_the_rest_completes(
+    coin: Coin, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bot: str, reason: str
+) -> None:
+    monkeypatch.setattr(plan, "GROWTH", 1)  # every shard is one segment
+    run = Run.create(tmp_path / "run", coin(games=100, heads="heads", bad=bot))
+    with pytest.raises(ExecutorError, match=rf"blocks 4 to 8 of matchup .* given up after 3 tries.*: {reason}"):
+        play(run, LocalExecutor(1))
+    assert rows_of(run)["block"].to_list() == [*range(4), *range(8, 100)]
+
+
+def test_a_run_in_which_everything_fails_ends(coin: Coin, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runs, "MOST_GIVEN_UP", 1)
+    bots = {f"broken{index}": "broken" for index in range(4)}
+    run = Run.create(tmp_path / "run", coin(games=8, **bots))
+    with pytest.raises(ExecutorError, match="and 1 more given up after 3 tries, the run was ended for it"):
         play(run, LocalExecutor(1))
 
 

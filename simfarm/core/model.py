@@ -64,10 +64,20 @@ class Termination(StrEnum):
     FORBIDDEN = "forbidden"
     """The bot attempted something that the walls recognise as an attack or a rule breach."""
 
+    WORKER_DIED = "worker_died"
+    """No bot's fault and in no row: the worker that played the shard was killed, or its machine went away."""
+    INTERNAL_ERROR = "internal_error"
+    """No bot's fault and in no row: simfarm or the machine raised an error while the shard was played."""
+
     @property
     def is_bot_fault(self) -> bool:
         """True if a bot did something wrong, false for an end that the rules provide."""
-        return self not in _NO_FAULT
+        return self not in _NO_FAULT and not self.is_system_fault
+
+    @property
+    def is_system_fault(self) -> bool:
+        """True if simfarm or the machine failed: such a shard has no rows and is played again."""
+        return self in _SYSTEM_FAULTS
 
 
 _NO_FAULT = frozenset(
@@ -79,6 +89,7 @@ _NO_FAULT = frozenset(
         Termination.FORFEITED,
     }
 )
+_SYSTEM_FAULTS = frozenset({Termination.WORKER_DIED, Termination.INTERNAL_ERROR})
 
 
 @dataclass(frozen=True, slots=True)

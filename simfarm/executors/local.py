@@ -16,8 +16,9 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from typing import Any, Generic
 
-from simfarm.core.errors import ConfigError, ExecutorError, SimfarmError
-from simfarm.executors import ATTEMPTS, Item, Result
+from simfarm.core.errors import ConfigError, SimfarmError
+from simfarm.core.model import Termination
+from simfarm.executors import ATTEMPTS, GivenUp, Item, Result
 
 _STOP_SECONDS = 5.0
 _PR_SET_PDEATHSIG = 1
@@ -57,7 +58,9 @@ class LocalExecutor:
         """How many items are played at once."""
         return self._workers
 
-    def map(self, function: Callable[[Item], Result], items: Iterator[Item]) -> Generator[Result, None, None]:
+    def map(
+        self, function: Callable[[Item], Result], items: Iterator[Item]
+    ) -> Generator[Result | GivenUp[Item], None, None]:
         """See :class:`simfarm.executors.Executor`."""
         idle = [self._start(index, function) for index in range(self._workers)]
         busy: dict[int, tuple[_Worker, _Job[Item]]] = {}
@@ -87,7 +90,7 @@ class LocalExecutor:
                     except (EOFError, OSError):
                         worker.process.join()
                         worker.pipe.close()
-                        kind, value = "died", f"its worker died (exit code {worker.process.exitcode})"
+                        kind, value = Termination.WORKER_DIED, f"exit code {worker.process.exitcode}"
                         worker = self._start(worker.core, function)
                     idle.append(worker)
                     if kind == "result":
@@ -97,8 +100,9 @@ class LocalExecutor:
                     else:
                         job.failures += 1
                         if job.failures == ATTEMPTS:
-                            raise ExecutorError(f"tried {ATTEMPTS} times and failed: {_name(job.item)}: {value}")
-                        again.append(job)
+                            yield GivenUp(job.item, kind, value)
+                        else:
+                            again.append(job)
         finally:
             _stop([*idle, *(worker for worker, _ in busy.values())])
 
@@ -137,11 +141,11 @@ def _work(pipe: Connection, function: Callable[[Any], Any], core: int, driver: i
         except EOFError:
             return
         try:
-            answer = ("result", function(item))
+            answer: tuple[str, Any] = ("result", function(item))
         except SimfarmError as error:
             answer = ("error", error)
-        except Exception:  # noqa: BLE001 - the driver decides: again, or an ExecutorError with this text
-            answer = ("failed", traceback.format_exc())
+        except Exception:  # noqa: BLE001 - the driver decides: again, or given up with this text
+            answer = (Termination.INTERNAL_ERROR, traceback.format_exc())
         try:
             pipe.send(answer)
         except BrokenPipeError:
@@ -158,8 +162,3 @@ def _stop(workers: list[_Worker]) -> None:
         if worker.process.is_alive():
             worker.process.kill()
             worker.process.join()
-
-
-def _name(item: object) -> str:
-    key, start, stop = (getattr(item, name, None) for name in ("key", "start", "stop"))
-    return f"blocks {start} to {stop} of matchup {key}" if key else str(item)

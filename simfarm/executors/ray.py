@@ -10,7 +10,8 @@ from collections.abc import Callable, Generator, Iterator
 from typing import Any
 
 from simfarm.core.errors import ConfigError, ExecutorError, SimfarmError
-from simfarm.executors import ATTEMPTS, Item, Result
+from simfarm.core.model import Termination
+from simfarm.executors import ATTEMPTS, GivenUp, Item, Result
 
 IN_FLIGHT = 2
 """Tasks in flight for each CPU: one that runs and one that is ready when it ends."""
@@ -56,12 +57,14 @@ class RayExecutor:
         """How many items are played at once: the cluster's CPUs now."""
         return max(1, int(self._ray.cluster_resources().get("CPU", 1)))
 
-    def map(self, function: Callable[[Item], Result], items: Iterator[Item]) -> Generator[Result, None, None]:
+    def map(
+        self, function: Callable[[Item], Result], items: Iterator[Item]
+    ) -> Generator[Result | GivenUp[Item], None, None]:
         """See :class:`simfarm.executors.Executor`. System faults are retried by Ray, others are not."""
         ray = self._ray
         task = ray.remote(num_cpus=1, max_retries=ATTEMPTS - 1, retry_exceptions=True)(_call)
         shared = ray.put(function)
-        flying: list[Any] = []
+        flying: dict[Any, Item] = {}
         try:
             while True:
                 while len(flying) < IN_FLIGHT * self.workers:
@@ -69,14 +72,19 @@ class RayExecutor:
                         item = next(items)
                     except StopIteration:
                         break
-                    flying.append(task.remote(shared, item))
+                    flying[task.remote(shared, item)] = item
                 if not flying:
                     return
-                done, flying = ray.wait(flying, num_returns=1)
+                [done], _ = ray.wait(list(flying), num_returns=1)
+                item = flying.pop(done)
                 try:
-                    kind, value = ray.get(done[0])
+                    kind, value = ray.get(done)
+                except ray.exceptions.RayTaskError as error:
+                    yield GivenUp(item, Termination.INTERNAL_ERROR, str(error))
+                    continue
                 except ray.exceptions.RayError as error:
-                    raise ExecutorError(f"tried {ATTEMPTS} times and failed on Ray: {error}") from error
+                    yield GivenUp(item, Termination.WORKER_DIED, str(error))
+                    continue
                 if kind == "error":
                     raise value
                 yield value

@@ -1,8 +1,8 @@
 """Coin: two bots toss for a point, block by block. As small as an engine can be, with every part of the contract.
 
 A bot is a text file: ``heads`` or ``tails``, which it always calls, ``kill`` (its worker dies at block 5 as long
-as the file that follows the word exists, and removes it), ``broken`` (playing raises) or ``slow`` (a block takes
-that many milliseconds).
+as the file that follows the word exists, and removes it), ``poison`` (its worker dies at block 5 always), ``broken``
+(playing block 5 raises) or ``slow`` (a block takes that many milliseconds).
 """
 
 import os
@@ -113,7 +113,9 @@ class CoinEngine(Engine):
                 case ["kill", marker] if shard.start <= 5 < shard.stop and os.path.exists(marker):
                     os.unlink(marker)
                     os.kill(os.getpid(), signal.SIGKILL)
-                case ["broken"]:
+                case ["poison"] if shard.start <= 5 < shard.stop:
+                    os.kill(os.getpid(), signal.SIGKILL)
+                case ["broken"] if shard.start <= 5 < shard.stop:
                     raise RuntimeError("the coin rolled away")
                 case ["slow", milliseconds]:
                     time.sleep(shard.blocks * float(milliseconds) / 1000)
