@@ -3,16 +3,19 @@
 import json
 import os
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import polars as pl
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from simfarm import run as runs
 from simfarm.core.errors import ConfigError, StoreError
 from simfarm.executors.local import LocalExecutor
 from simfarm.plan import gaps
-from simfarm.store import Run
+from simfarm.store import Coverage, Run
 from tests.conftest import Coin
 
 
@@ -139,16 +142,6 @@ def test_a_receipt_that_cannot_be_read_commits_nothing(played: Run) -> None:
     assert play(Run(played.path)).played == 50 - left
 
 
-def test_a_receipt_on_a_full_disk(played: Run) -> None:
-    receipt = played.receipts()[0]
-    with played.writer() as writer:
-        writer._receipts.close()
-        writer._receipts = open("/dev/full", "wb", buffering=0)  # noqa: SIM115
-        with pytest.raises(StoreError, match="cannot write a receipt: No space left on device"):
-            writer.commit(receipt)
-    assert Run(played.path).lazy("tosses").collect().height == 50
-
-
 @pytest.mark.parametrize("text", ["[]", "{}", '{"format": 1}', "{", "\xff"])
 def test_a_damaged_manifest(played: Run, text: str) -> None:
     (played.path / "manifest.json").write_text(text, encoding="latin-1")
@@ -204,13 +197,29 @@ def test_gaps_are_planned_minus_committed(coin: Coin) -> None:
     config = coin(games=50)
     (key,) = [key for key, _ in config.planned()]
 
-    def receipt(start: int, stop: int) -> object:
-        return type("Receipt", (), {"key": key, "start": start, "stop": stop})()
-
-    def missing(*receipts: object) -> list[tuple[int, int]]:
-        return [(gap.start, gap.stop) for gap in gaps(config, receipts)]  # type: ignore[arg-type]
+    def missing(*ranges: tuple[int, int]) -> list[tuple[int, int]]:
+        committed = Coverage()
+        assert all(committed.add(key, start, stop) for start, stop in ranges)
+        return [(gap.start, gap.stop) for gap in gaps(config, committed)]
 
     assert missing() == [(0, 50)]
-    assert missing(receipt(0, 50)) == []
-    assert missing(receipt(20, 30), receipt(0, 10)) == [(10, 20), (30, 50)]
-    assert missing(receipt(40, 50)) == [(0, 40)]
+    assert missing((0, 50)) == []
+    assert missing((20, 30), (0, 10)) == [(10, 20), (30, 50)]
+    assert missing((40, 50)) == [(0, 40)]
+    assert missing((10, 80)) == [(0, 10)], "what is committed beyond the plan is no matter"
+    assert missing((60, 80)) == [(0, 50)]
+
+
+@given(st.lists(st.tuples(st.integers(0, 40), st.integers(1, 12))))
+def test_coverage_takes_each_block_once(ranges: list[tuple[int, int]]) -> None:
+    """Against a set of blocks."""
+    covered, blocks = Coverage(), set[int]()
+    for start, length in ranges:
+        wanted = set(range(start, start + length))
+        taken = covered.add("key", start, start + length)
+        assert taken == blocks.isdisjoint(wanted)
+        blocks |= wanted if taken else set()
+    found = covered.ranges("key")
+    assert [block for start, stop in found for block in range(start, stop)] == sorted(blocks)
+    assert all(stop < start for (_, stop), (start, _) in pairwise(found)), "neighbours are one range"
+    assert covered.covers("key", 3, 9) == blocks.issuperset(range(3, 9))

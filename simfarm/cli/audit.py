@@ -45,7 +45,7 @@ def audit(
     count = None if whole else audits.SAMPLE if sample is None else sample
     found = audits.audit(opened, make_executor(executor, ray_address, workers), count, wipe=wipe)
     if format is AuditFormat.JSON:
-        print(json.dumps({"run": str(opened.path), "passed": found.passed, **asdict(found)}, indent=2))
+        print(json.dumps({"run": str(opened.place), "passed": found.passed, **asdict(found)}, indent=2))
     else:
         _print(found)
     if not found.passed:

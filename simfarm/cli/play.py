@@ -23,6 +23,7 @@ from simfarm.plan import Pace, cut, gaps
 from simfarm.report.render import Column, Report, Table
 from simfarm.schema import arrow_schema, complete
 from simfarm.stats.tally import faults_by_bot
+from simfarm.store import Coverage
 
 
 def play(
@@ -92,7 +93,7 @@ def _spec(engine: Engine, text: str) -> BotSpec:
 
 def _play(engine: Engine, config: RunConfig) -> dict[str, pl.DataFrame]:
     rows: dict[str, list[pa.Table]] = {}
-    for gap in gaps(config, ()):
+    for gap in gaps(config, Coverage()):
         pace = Pace(1, gap.stop - gap.start)
         for shard in cut(engine, [gap], pace):
             started = time.monotonic()

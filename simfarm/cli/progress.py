@@ -74,7 +74,7 @@ class ProgressLine:
             console=self._console,
         )
         self._live = not quiet and self._console.is_terminal
-        self._task = self._bar.add_task(run.path.name, total=None, speed="", margin="")
+        self._task = self._bar.add_task(run.place.name, total=None, speed="", margin="")
         self._moments: Moments | None = None
         self._printed = time.monotonic()
 

@@ -3,7 +3,6 @@
 import json
 from collections.abc import Iterator
 from dataclasses import asdict
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -22,14 +21,14 @@ from simfarm.cli.options import (
     RayAddress,
     Workers,
     make_executor,
-    out_folder,
+    out_place,
 )
 from simfarm.cli.progress import play
 from simfarm.config import load_config
 from simfarm.executors.local import LocalExecutor
 from simfarm.plan import estimate
 from simfarm.stats.tally import faults_by_bot
-from simfarm.store import Run
+from simfarm.store import Run, exists, place_at
 
 
 def run(
@@ -51,23 +50,23 @@ def run(
     Rows land in results/NAME/parts; look at them with `simfarm query` and `simfarm report`.
     """
     parsed = load_config(config)
-    folder = out_folder(config, out)
+    where = out_place(config, out)
     runs.check(parsed)
-    target = Run.create(folder, parsed, update=update)
+    target = Run.create(where, parsed, update=update)
     last = play(target, make_executor(executor, ray_address, workers), quiet=quiet)
     if not quiet:
         report = registry.engine(parsed.engine).default_report
         Console(stderr=True, highlight=False, soft_wrap=True).print(
-            f"{last.games:,} games in {folder}"
+            f"{last.games:,} games in {target.place}"
             + (f", {last.played:,} of them now at {last.games_per_second:,.0f} games/s" if last.played else "")
-            + "".join(f"\n{line}" for line in _faults(folder))
-            + f"\nnext: simfarm report {report} {folder}",
+            + "".join(f"\n{line}" for line in _faults(where))
+            + f"\nnext: simfarm report {report} {where}",
             markup=False,
         )
 
 
-def _faults(folder: Path) -> Iterator[str]:
-    run = Run(folder)
+def _faults(where: str) -> Iterator[str]:
+    run = Run(where)
     for bot, terminations in faults_by_bot(run.lazy(run.engine.fault.table), run.engine.fault).items():
         times = ", ".join(f"{termination} {count:,}" for termination, count in terminations.items())
         yield f"{bot} is at fault: {times}"
@@ -84,20 +83,21 @@ def plan(
     The time comes from playing a second's worth of games and throwing them away.
     """
     parsed = load_config(config)
-    folder = out_folder(config, out)
+    where = out_place(config, out)
     runs.check(parsed)
-    present = (folder / "manifest.json").exists()
-    receipts = Run(folder).receipts({key for key, _ in parsed.planned()}) if present else []
+    receipts = Run(where).committed({key for key, _ in parsed.planned()}) if exists(where) else []
     count = LocalExecutor(workers).workers
     found = estimate(parsed, receipts, count)
     if format is Format.JSON:
-        print(json.dumps({"config": str(config), "folder": str(folder), "workers": count, **asdict(found)}))
+        print(
+            json.dumps({"config": str(config), "folder": str(place_at(where)), "workers": count, **asdict(found)})
+        )
         return
     minutes, seconds = divmod(round(found.seconds), 60)
     rows = [
         ("matchups", f"{found.matchups:,}"),
         ("games", f"{found.games:,}"),
-        ("done", f"{found.games_done:,} games in {found.cells_done:,} cells of {folder}"),
+        ("done", f"{found.games_done:,} games in {found.cells_done:,} cells of {place_at(where)}"),
         ("shards to play", f"about {found.shards:,}"),
         *(
             [
