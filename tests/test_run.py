@@ -130,7 +130,7 @@ def test_workers_must_be_some() -> None:
 
 
 def cli(*arguments: str, cwd: Path) -> subprocess.Popen[str]:
-    command = [sys.executable, "-c", "from simfarm.cli.main import main; main()", *arguments]
+    command = [sys.executable, "-m", "simfarm", *arguments]
     return subprocess.Popen(
         command, cwd=cwd, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
     )

@@ -13,14 +13,15 @@ from hypothesis import strategies as st
 
 from simfarm import run as runs
 from simfarm.core.errors import ConfigError, StoreError
-from simfarm.executors.local import LocalExecutor
+from simfarm.core.model import Shard
 from simfarm.plan import gaps
-from simfarm.store import Coverage, Run
+from simfarm.store import Coverage, Run, encode, part_of, write_part
 from tests.conftest import Coin
+from tests.inline import Inline
 
 
-def play(run: Run, workers: int = 1) -> runs.Progress:
-    return runs.play(run, LocalExecutor(workers), lambda progress: None)
+def play(run: Run) -> runs.Progress:
+    return runs.play(run, Inline(), lambda progress: None)
 
 
 @pytest.fixture
@@ -105,6 +106,37 @@ def test_another_config_is_refused_with_the_difference(played: Run, coin: Coin) 
     with pytest.raises(StoreError, match="bots: without tails, with other added"):
         Run.create(played.path, coin(games=50, heads="heads", other="tails"))
     assert Run(played.path).lazy("tosses").collect().height == 50
+
+
+def test_a_damaged_bot_is_written_again_from_its_source(played: Run, coin: Coin) -> None:
+    config = coin(games=50)
+    files = sorted((played.path / "bots").iterdir())
+    files[0].write_bytes(b"worm")
+    files[1].unlink()
+    with pytest.raises(StoreError, match=r"bots/.*; simfarm run with the run's config writes it again"):
+        Run(played.path)
+    assert play(Run.create(played.path, config)).played == 0
+    assert Run(played.path).lazy("tosses").collect().height == 50
+
+
+def test_rows_of_a_newer_schema_are_refused(played: Run) -> None:
+    path = played.path / "manifest.json"
+    path.write_text(path.read_text().replace('"schema": 1', '"schema": 99'))
+    with pytest.raises(StoreError, match="its rows have schema 99, this simfarm reads 1 to 1; a newer"):
+        Run(played.path)
+
+
+def test_a_late_worker_changes_nothing(coin: Coin, tmp_path: Path) -> None:
+    """It plays a committed shard once more, with other bytes, as rows with times are."""
+    run = Run.create(tmp_path / "run", coin(games=50))
+    play(run)
+    receipt = run.receipts()[-1]
+    before = run.lazy("tosses").sort("block").collect()
+    shard = Shard(run.matchups()[receipt.key], receipt.key, receipt.start, receipt.stop)
+    data = encode(before.head(receipt.stop - receipt.start).to_arrow())
+    write_part(run.place, part_of(shard, "tosses", receipt.stop - receipt.start, data), data)
+    assert Run(run.path).problems() == []
+    assert Run(run.path).lazy("tosses").sort("block").collect().equals(before)
 
 
 def test_update_plays_only_what_is_missing(played: Run, coin: Coin) -> None:

@@ -23,6 +23,13 @@ class Format(StrEnum):
     JSON = "json"
 
 
+class PlainFormat(StrEnum):
+    """How findings are written."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
 class ExecutorName(StrEnum):
     """Where shards are played."""
 

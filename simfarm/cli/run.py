@@ -1,16 +1,20 @@
 """``simfarm run`` and ``simfarm plan``."""
 
 import json
+import sys
 from collections.abc import Iterator
 from dataclasses import asdict
+from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
 
-from simfarm import registry
+from simfarm import background, registry
+from simfarm import plan as plans
 from simfarm import run as runs
 from simfarm.cli.options import (
+    RESULTS,
     ConfigPath,
     ExecutorName,
     ExecutorOption,
@@ -26,9 +30,9 @@ from simfarm.cli.options import (
 from simfarm.cli.progress import play
 from simfarm.config import load_config
 from simfarm.executors.local import LocalExecutor
-from simfarm.plan import estimate
 from simfarm.stats.tally import faults_by_bot
-from simfarm.store import Run, exists, place_at
+from simfarm.store import Coverage, Run, exists, place_at
+from simfarm.store.folder import Folder
 
 
 def run(
@@ -41,11 +45,15 @@ def run(
         bool,
         typer.Option("--update", help="Let a changed config take over its folder; play what is missing."),
     ] = False,
+    detach: Annotated[
+        bool, typer.Option("--detach", help="Play in the background; simfarm status and simfarm stop reach it.")
+    ] = False,
     quiet: Quiet = False,
 ) -> None:
     """Play a config: everything that its run folder does not hold yet.
 
-    Run the same command again to go on after Ctrl-C, a crash or a full disk.
+    Run the same command again to go on after Ctrl-C, a crash or a full disk. A run may lie on an object store:
+    --out s3://bucket/run; every command that reads a run takes the same URI.
 
     Rows land in results/NAME/parts; look at them with `simfarm query` and `simfarm report`.
     """
@@ -53,6 +61,9 @@ def run(
     where = out_place(config, out)
     runs.check(parsed)
     target = Run.create(where, parsed, update=update)
+    if detach:
+        _detach(target, where, config)
+        return
     last = play(target, make_executor(executor, ray_address, workers), quiet=quiet)
     if not quiet:
         report = registry.engine(parsed.engine).default_report
@@ -63,6 +74,20 @@ def run(
             + f"\nnext: simfarm report {report} {where}",
             markup=False,
         )
+
+
+def _detach(run: Run, where: str, config: Path) -> None:
+    """Start this very command again in the background."""
+    log = run.place.path / "log" if isinstance(run.place, Folder) else RESULTS / f"{config.stem}.log"
+    before = log.stat().st_size if log.exists() else 0
+    pid, code = background.start([word for word in sys.argv[1:] if word != "--detach"], run.place, log)
+    if code is not None:
+        sys.stderr.write(log.read_bytes()[before:].decode(errors="replace"))
+        if code:
+            raise typer.Exit(code)
+        return
+    print(f"process {pid} plays {run.place}; its messages: {log}")
+    print(f"look: simfarm status {where}    end it: simfarm stop {where}")
 
 
 def _faults(where: str) -> Iterator[str]:
@@ -76,22 +101,27 @@ def plan(
     config: ConfigPath,
     out: Out = None,
     workers: Workers = None,
+    dry_run: Annotated[
+        bool,
+        typer.Option("--dry-run", help="Cut the whole plan into shards as well; count them, time and memory."),
+    ] = False,
     format: FormatOption = Format.TEXT,
 ) -> None:
     """Say what a config would play, without writing anything: matchups, games, what is done, time and rows.
 
-    The time comes from playing a second's worth of games and throwing them away.
+    The time comes from playing a second's worth of games and throwing them away. A plan is cut while it is played and
+    never held as a whole; --dry-run does all of the cutting, at the speed that was found, and shows what that takes.
     """
     parsed = load_config(config)
     where = out_place(config, out)
     runs.check(parsed)
-    receipts = Run(where).committed({key for key, _ in parsed.planned()}) if exists(where) else []
+    receipts = list(Run(where).committed({key for key, _ in parsed.planned()})) if exists(where) else []
     count = LocalExecutor(workers).workers
-    found = estimate(parsed, receipts, count)
+    found = plans.estimate(parsed, receipts, count)
+    cut = plans.dry_run(parsed, Coverage.of(receipts), count, found.games_per_second) if dry_run else None
     if format is Format.JSON:
-        print(
-            json.dumps({"config": str(config), "folder": str(place_at(where)), "workers": count, **asdict(found)})
-        )
+        told = {"config": str(config), "folder": str(place_at(where)), "workers": count, **asdict(found)}
+        print(json.dumps({**told, "dry_run": asdict(cut)} if cut is not None else told))
         return
     minutes, seconds = divmod(round(found.seconds), 60)
     rows = [
@@ -108,6 +138,14 @@ def plan(
             else []
         ),
         ("rows", f"about {found.rows:,}, {found.bytes / 1e6:,.1f} MB"),
+        *(
+            [
+                ("dry run", f"{cut.shards:,} shards with {cut.games:,} games cut in {cut.seconds:,.1f} s"),
+                ("memory", f"{cut.memory / 1e6:,.0f} MB before, at most {cut.peak / 1e6:,.0f} MB meanwhile"),
+            ]
+            if cut is not None
+            else []
+        ),
     ]
     markdown = format is Format.MARKDOWN
     for name, value in rows:

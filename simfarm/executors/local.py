@@ -114,7 +114,12 @@ class LocalExecutor:
         process = context.Process(
             target=_work, args=(theirs, function, core, os.getpid()), name=f"simfarm-worker-{index}", daemon=True
         )
-        process.start()
+        # A new process has Python's own handling of Ctrl-C until _work runs, and would end with a traceback.
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            process.start()
+        finally:
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
         theirs.close()
         return _Worker(index, process, ours)
 
@@ -130,6 +135,7 @@ def _send(worker: _Worker, item: object) -> None:
 def _work(pipe: Connection, function: Callable[[Any], Any], core: int, driver: int) -> None:
     # Ctrl-C goes to the whole process group: the driver alone decides what it means.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     # However the driver ends, its workers end with it, not with their shard.
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != driver:

@@ -6,6 +6,7 @@ among the data. Then its folder is flushed, so that the name outlives a power cu
 The lock is one of the kernel's (open file description lock, Linux): it ends with its process, however that ends.
 """
 
+import contextlib
 import fcntl
 import os
 import secrets
@@ -107,6 +108,20 @@ class Folder:
         except FileNotFoundError:
             return None, False
         return Driver.from_json(data), struct.unpack(_FLOCK, answer)[0] != fcntl.F_UNLCK
+
+    def is_held_by(self, pid: int) -> bool:
+        """Whether that process of this machine holds the lock, by the kernel's word.
+
+        Raises:
+            PermissionError: it is another user's.
+        """
+        lock = (self.path / "lock").stat()
+        for handle in Path(f"/proc/{pid}/fd").iterdir():
+            with contextlib.suppress(FileNotFoundError):
+                file = handle.stat()
+                if (file.st_dev, file.st_ino) == (lock.st_dev, lock.st_ino):
+                    return "OFDLCK" in Path(f"/proc/{pid}/fdinfo/{handle.name}").read_text()
+        return False
 
 
 _FLOCK = "hhqqi4x"

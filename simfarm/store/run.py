@@ -4,13 +4,12 @@ import hashlib
 import json
 import secrets
 import time
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cached_property
 from io import BytesIO
-from itertools import repeat
 from pathlib import Path
 from typing import Any
 
@@ -167,20 +166,21 @@ class Run:
         """The run's matchups by key, in plan order."""
         return self._planned
 
-    def committed(self, planned: Container[str] | None = None, *, check: bool = True) -> Iterator[Receipt]:
+    def committed(
+        self, planned: Container[str] | None = None, problem: Callable[[Receipt], str] | None = None
+    ) -> Iterator[Receipt]:
         """Receipts that count, in the order of their commit: their parts are there and whole, and no block is in an
         earlier one.
 
         Args:
             planned: keys of the matchups that count; default: all, planned or not.
-            check: look at the parts; without it a receipt is believed.
+            problem: what is wrong with a receipt, empty if nothing; default: :meth:`problem`.
         """
         found = (Receipt.from_line(line) for line in self.place.lines())
         receipts = [one for one in found if one is not None and (planned is None or one.key in planned)]
-        problems = in_threads(self._problem, receipts) if check else repeat("")
         covered = Coverage()
-        for receipt, problem in zip(receipts, problems, strict=False):
-            if not problem and covered.add(receipt.key, receipt.start, receipt.stop):
+        for receipt, told in zip(receipts, in_threads(problem or self.problem, receipts), strict=True):
+            if not told and covered.add(receipt.key, receipt.start, receipt.stop):
                 yield receipt
 
     def receipts(self) -> list[Receipt]:
@@ -192,7 +192,8 @@ class Run:
         order = {key: position for position, key in enumerate(self._planned)}
         return sorted(self.receipts(), key=lambda receipt: (order[receipt.key], receipt.start))
 
-    def _problem(self, receipt: Receipt) -> str:
+    def problem(self, receipt: Receipt) -> str:
+        """What is wrong with the parts of a receipt, in words; empty if they are there and whole."""
         return next((told for part in receipt.parts.values() if (told := part_problem(self.place, part))), "")
 
     def problems(self) -> list[str]:
@@ -203,20 +204,20 @@ class Run:
             one = Receipt.from_line(line)
             if one is None or one.key not in self._planned or covered.covers(one.key, one.start, one.stop):
                 continue
-            if problem := self._problem(one):
+            if problem := self.problem(one):
                 found.append(problem)
         return found
 
-    def given_up(self) -> list[Failure]:
-        """Shards that no worker could play and that are still not played, oldest first."""
-        failures = read_failures(self.place)
-        if not failures:
-            return []
-        covered = Coverage.of(self.committed({failure.key for failure in failures}))
+    def given_up(self, committed: Coverage) -> list[Failure]:
+        """Shards of planned cells that no worker could play, oldest first.
+
+        Args:
+            committed: what is committed; a shard that is played by now is left out.
+        """
         return [
             failure
-            for failure in failures
-            if failure.key in self._planned and not covered.covers(failure.key, failure.start, failure.stop)
+            for failure in read_failures(self.place)
+            if failure.key in self._planned and not committed.covers(failure.key, failure.start, failure.stop)
         ]
 
     def table(self, name: str) -> Table:

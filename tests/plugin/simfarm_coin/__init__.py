@@ -2,7 +2,8 @@
 
 A bot is a text file: ``heads`` or ``tails``, which it always calls, ``kill`` (its worker dies at block 5 as long
 as the file that follows the word exists, and removes it), ``poison`` (its worker dies at block 5 always), ``broken``
-(playing block 5 raises) or ``slow`` (a block takes that many milliseconds).
+(playing block 5 raises; if a file follows the word, as long as that exists) or ``slow`` (a block takes that many
+milliseconds).
 """
 
 import os
@@ -115,7 +116,7 @@ class CoinEngine(Engine):
                     os.kill(os.getpid(), signal.SIGKILL)
                 case ["poison"] if shard.start <= 5 < shard.stop:
                     os.kill(os.getpid(), signal.SIGKILL)
-                case ["broken"] if shard.start <= 5 < shard.stop:
+                case ["broken", *marker] if shard.start <= 5 < shard.stop and all(map(os.path.exists, marker)):
                     raise RuntimeError("the coin rolled away")
                 case ["slow", milliseconds]:
                     time.sleep(shard.blocks * float(milliseconds) / 1000)
