@@ -149,6 +149,15 @@ def test_what_cannot_be_opened(tmp_path: Path, coin: Coin) -> None:
         _ = Run.create(f"file://{tmp_path}/run", coin()).path
 
 
+def test_a_run_is_not_opened_as_what_it_is_not(played: Run, coin: Coin, tmp_path: Path) -> None:
+    """As a folder it would look empty, and would be played again beside its own rows."""
+    with pytest.raises(StoreError, match="made as an object store, not as a folder; open it by file:///"):
+        Run(tmp_path / "store" / "run")
+    folder = Run.create(tmp_path / "run", coin(games=50))
+    with pytest.raises(StoreError, match="made as a folder, not as an object store; open it by a plain path"):
+        Run.create(f"file://{folder.path}", coin(games=50))
+
+
 def test_a_password_is_not_shown() -> None:
     assert str(place_at("s3://key:secret@bucket/run?region=eu-west-1&scheme=http")) == "s3://bucket/run"
 

@@ -21,7 +21,6 @@ import tempfile
 import threading
 import time
 from collections.abc import Sequence
-from functools import cached_property
 from pathlib import Path
 
 import pyarrow as pa
@@ -36,6 +35,11 @@ BEAT = 10.0
 LEASE = 60.0
 """A driver without a sign of life for so many seconds has lost its lock."""
 
+_copying = threading.Lock()
+_copies: dict[str, tempfile.TemporaryDirectory[str]] = {}
+"""Parts that were brought here, by the store's URI. A frame may outlive the run that it was scanned from, so they
+go when the process does; a part's name tells its content, so that a copy is never out of date."""
+
 
 class Bucket:
     """See :class:`simfarm.store.place.Place`.
@@ -43,6 +47,8 @@ class Bucket:
     Raises:
         StoreError: nothing here opens such a URI.
     """
+
+    layout = "an object store"
 
     def __init__(self, uri: str) -> None:
         self.address = uri
@@ -93,16 +99,17 @@ class Bucket:
         }
         return dict(sorted(found.items()))
 
-    @cached_property
-    def _copies(self) -> tempfile.TemporaryDirectory[str]:
-        return tempfile.TemporaryDirectory(prefix="simfarm-")
-
     def local(self, name: str) -> Path:
         """See :class:`Place`."""
-        path = Path(self._copies.name, name)
+        with _copying:
+            if self.address not in _copies:
+                _copies[self.address] = tempfile.TemporaryDirectory(prefix="simfarm-")
+        path = Path(_copies[self.address].name, name)
         if not path.exists():
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(self.read(name))
+            whole = path.with_name(f"{path.name}.{secrets.token_hex(4)}")
+            whole.write_bytes(self.read(name))
+            whole.replace(path)
         return path
 
     def lines(self) -> list[bytes]:

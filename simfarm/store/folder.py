@@ -23,6 +23,8 @@ _RECEIPTS = "receipts.jsonl"
 class Folder:
     """See :class:`simfarm.store.place.Place`."""
 
+    layout = "a folder"
+
     def __init__(self, path: Path) -> None:
         self.path = path
         self.address = str(path.resolve())

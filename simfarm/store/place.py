@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import ClassVar, Protocol, TypeVar
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -68,6 +68,8 @@ class Lock(Protocol):
 class Place(Protocol):
     """Files of a run by name: relative POSIX paths. Every method may raise OSError."""
 
+    layout: ClassVar[str]
+    """How receipts are kept here, as the manifest says it; a run is opened by a place of its own layout only."""
     address: str
     """What another process opens the place by: an absolute path or a URI."""
     name: str
@@ -89,7 +91,7 @@ class Place(Protocol):
         """All files in a folder and its folders, name to bytes, sorted by name."""
 
     def local(self, name: str) -> Path:
-        """A file of this machine with a file's content: the file itself, or a copy that lives as long as this."""
+        """A file of this machine with a part's content: the part, or a copy that lives as long as the process."""
 
     def lines(self) -> list[bytes]:
         """All receipts in the order of their commit, as they stand: some may be cut off."""

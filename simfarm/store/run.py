@@ -130,6 +130,7 @@ class Run:
             raise StoreError(f"{place} is in the way: neither a run folder nor empty; choose another with --out")
         manifest = {
             "format": MANIFEST_FORMAT,
+            "layout": place.layout,
             "simfarm": simfarm.__version__,
             "schema": SCHEMA_VERSION,
             "engine_version": engine.version,
@@ -362,6 +363,10 @@ def read_manifest(place: Place) -> dict[str, Any]:
         raise StoreError(
             f"{place}: its manifest has format {manifest['format']!r}, this simfarm reads {MANIFEST_FORMAT}"
         )
+    layout = manifest.get("layout", Folder.layout)
+    if layout != place.layout:
+        hint = f"file://{place.address}" if isinstance(place, Folder) else "a plain path"
+        raise StoreError(f"{place}: this run was made as {layout}, not as {place.layout}; open it by {hint}")
     if manifest["schema"] not in range(1, SCHEMA_VERSION + 1):
         raise StoreError(
             f"{place}: its rows have schema {manifest['schema']!r}, this simfarm reads 1 to {SCHEMA_VERSION}; "
