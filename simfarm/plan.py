@@ -223,7 +223,7 @@ def dry_run(config: RunConfig, committed: Coverage, workers: int, games_per_seco
         games_per_second: the speed of one worker.
     """
     started = time.monotonic()
-    before = peak = _memory()
+    before = peak = memory()
     plan = size_of(config, committed)
     pace = Pace(workers, plan.blocks_to_play)
     shards = games = 0
@@ -232,11 +232,11 @@ def dry_run(config: RunConfig, committed: Coverage, workers: int, games_per_seco
         games += shard.blocks * shard.matchup.games
         pace.note(shard.blocks, shard.blocks * shard.matchup.games / games_per_second)
         if shards % 256 == 0:
-            peak = max(peak, _memory())
-    return DryRun(plan.matchups, shards, games, time.monotonic() - started, before, max(peak, _memory()))
+            peak = max(peak, memory())
+    return DryRun(plan.matchups, shards, games, time.monotonic() - started, before, max(peak, memory()))
 
 
-def _memory() -> int:
+def memory() -> int:
     """Resident memory of this process in bytes."""
     pages = int(Path("/proc/self/statm").read_text().split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE")

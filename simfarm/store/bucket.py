@@ -22,6 +22,7 @@ import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import ClassVar
 
 import pyarrow as pa
 from pyarrow import fs
@@ -48,7 +49,7 @@ class Bucket:
         StoreError: nothing here opens such a URI.
     """
 
-    layout = "an object store"
+    layout: ClassVar[str] = "an object store"
 
     def __init__(self, uri: str) -> None:
         self.address = uri

@@ -13,7 +13,7 @@ import secrets
 import struct
 from collections.abc import Sequence
 from pathlib import Path
-from typing import IO
+from typing import IO, ClassVar
 
 from simfarm.store.place import Driver
 
@@ -23,7 +23,7 @@ _RECEIPTS = "receipts.jsonl"
 class Folder:
     """See :class:`simfarm.store.place.Place`."""
 
-    layout = "a folder"
+    layout: ClassVar[str] = "a folder"
 
     def __init__(self, path: Path) -> None:
         self.path = path
