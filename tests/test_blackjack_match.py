@@ -204,7 +204,7 @@ def test_faults(name: str) -> None:
     seat, outcome = found["bad"]
     assert outcome.termination is termination, outcome
     assert detail.replace("5300", "1300") in outcome.detail
-    assert match.players["bad"].last_request_end.endswith('"time_budget_ms":50}')
+    assert (match.players["bad"].evidence.last_request or "").endswith('"time_budget_ms":50}')
     assert seat.balance == 0
     good, fate = found["good"]
     assert (fate.termination, good.games) == (Termination.COMPLETED, 5)
@@ -213,7 +213,8 @@ def test_faults(name: str) -> None:
 
 def test_stderr_of_a_faulty_bot_is_kept() -> None:
     match, _ = play(misbehaving("bad", "sys.stderr.write('x' * 5000 + 'the end'); sys.exit(1)"), bot("b", HONEST))
-    tail = match.players["bad"].stderr_tail
+    tail = match.players["bad"].evidence.stderr
+    assert tail is not None
     assert tail.endswith("xthe end")
     assert len(tail) == 2000
 
@@ -221,7 +222,7 @@ def test_stderr_of_a_faulty_bot_is_kept() -> None:
 def test_a_command_that_cannot_run() -> None:
     match, found = play(command("bad", "./no-such-bot"), bot("good", HONEST))
     assert found["bad"][1].termination is Termination.NOT_STARTED
-    assert "no-such-bot" in match.players["bad"].stderr_tail
+    assert "no-such-bot" in (match.players["bad"].evidence.stderr or "")
     assert found["good"][0].games == 5
 
 
@@ -298,7 +299,7 @@ def test_bots_get_a_seed_and_a_folder_of_their_own() -> None:
     seen = []
     for seed in (1, 1, 2):
         match, _ = play(misbehaving("a", body), misbehaving("b", body), seed=seed)
-        seen += [player.stderr_tail.split(maxsplit=2) for player in match.players.values()]
+        seen += [(player.evidence.stderr or "").split(maxsplit=2) for player in match.players.values()]
     seeds, folders, files = zip(*seen, strict=True)
     assert seeds[:2] == seeds[2:4]
     assert len(set(seeds)) == 4

@@ -8,12 +8,10 @@ from dataclasses import dataclass
 from engines.blackjack.protocol import answer_of, request_of
 from engines.blackjack.rules import BlackjackRules
 from engines.blackjack.table import Answer, Failure, Legal, Seat, Table
+from simfarm.core.evidence import Evidence
 from simfarm.core.lines import LineChannel
 from simfarm.core.model import Bot, Termination
 from simfarm.core.process import BotProcess, Limits
-
-EXCERPT = 400
-"""Bytes that are kept of the last request and of the last reply."""
 
 _EXIT_SECONDS = 0.25
 _SHELL_CANNOT_RUN = (126, 127)
@@ -56,7 +54,7 @@ class BotPlayer:
         self.last_request = b""
         """The request that was sent last."""
         self.last_reply: bytes | None = None
-        """The reply that was read last."""
+        """The reply that was read last, or what had come of one."""
         self._closed = False
 
     def __call__(self, table: Table, seat: Seat, legal: Legal) -> Answer | Failure:
@@ -75,7 +73,9 @@ class BotPlayer:
         reply = self.channel.resume(unsent, received, started, self.seconds + self._startup)
         self.reply_seconds.append(self.channel.seconds)
         if isinstance(reply, Termination):
-            return self._no_reply(reply)
+            failure = self._no_reply(reply)
+            self.last_reply = self.channel.unread or self.last_reply
+            return failure
         self._startup = 0.0
         return self.read(request, reply, game_id)
 
@@ -94,19 +94,9 @@ class BotPlayer:
         return answer_of(reply, identity)
 
     @property
-    def stderr_tail(self) -> str:
-        """The end of what the bot wrote to standard error."""
-        return self.channel.stderr_tail.decode(errors="replace")
-
-    @property
-    def last_request_end(self) -> str:
-        """The end of the last request, for the row of a fault."""
-        return _text(self.last_request.rstrip()[-EXCERPT:])
-
-    @property
-    def last_reply_start(self) -> str | None:
-        """The start of the last whole reply, for the row of a fault; None if there was none."""
-        return None if self.last_reply is None else _text(self.last_reply[:EXCERPT])
+    def evidence(self) -> Evidence:
+        """For the row of a fault."""
+        return Evidence.of(self.last_request or None, self.last_reply, self.channel.stderr_tail)
 
     def close(self) -> None:
         """End the process; it may be called again."""
@@ -129,7 +119,3 @@ class BotPlayer:
                 return Failure(Termination.CRASHED, f"ended by signal {-code if code < 0 else code - 128}")
             return Failure(Termination.EXITED, f"ended with exit code {code} before it had answered")
         return Failure(Termination.EXITED, "closed its output before it had answered")
-
-
-def _text(data: bytes) -> str:
-    return data.decode(errors="backslashreplace").replace("\r", "\\r")

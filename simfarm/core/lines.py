@@ -9,13 +9,12 @@ import os
 import select
 from time import perf_counter
 
+from simfarm.core.evidence import STDERR_BYTES
 from simfarm.core.model import Termination
 from simfarm.core.process import BotProcess
 
 LINE_BYTES = 64 << 10
 """Longest line that is read, newline apart."""
-TAIL_BYTES = 2000
-"""How much of the end of standard error is kept."""
 
 _READ_BYTES = 64 << 10
 _LAST_READS = 32
@@ -53,6 +52,11 @@ class LineChannel:
         """Whether the bot has written nothing beyond its replies and its output is open: others may then use the
         pipes directly, and hand over to :meth:`resume` when anything unusual comes up."""
         return not self._buffer and not self._ended
+
+    @property
+    def unread(self) -> bytes:
+        """What has come and is no whole line yet, or belongs to the next ones."""
+        return self._buffer
 
     def exchange(self, request: bytes, seconds: float) -> bytes | Termination:
         """Send a line and wait for the next one.
@@ -158,4 +162,4 @@ class LineChannel:
             self._poll.unregister(self._stdout)
 
     def _keep(self, piece: bytes) -> None:
-        self.stderr_tail = (self.stderr_tail + piece)[-TAIL_BYTES:]
+        self.stderr_tail = (self.stderr_tail + piece)[-STDERR_BYTES:]
