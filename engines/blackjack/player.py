@@ -1,7 +1,5 @@
 """A bot process as a player: it is asked over its pipes and answers in time, or fails in a way that has a name."""
 
-import contextlib
-import subprocess
 from array import array
 from dataclasses import dataclass
 
@@ -14,7 +12,6 @@ from simfarm.core.model import Bot, Termination
 from simfarm.core.process import BotProcess, Limits
 
 _EXIT_SECONDS = 0.25
-_SHELL_CANNOT_RUN = (126, 127)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +39,9 @@ class BotPlayer:
     def __init__(self, entrant: Entrant, rules: BlackjackRules, match_id: str, seed: int) -> None:
         self.reply_seconds = array("d")
         """Time of each reply."""
-        self._process = BotProcess(entrant.bot, Limits(memory=entrant.memory), {"SIMFARM_SEED": str(seed)})
-        self.channel = LineChannel(self._process)
+        limits = Limits(memory=entrant.memory, processes=rules.processes, walls=rules.walls)
+        self._process = BotProcess(entrant.bot, limits, {"SIMFARM_SEED": str(seed)})
+        self.channel = LineChannel(self._process, rules.line_bytes)
         """Its pipes."""
         self._rules = rules
         self._match_id = match_id
@@ -83,6 +81,8 @@ class BotPlayer:
         """Read the reply to a request."""
         self.last_request = request
         self.last_reply = reply
+        if len(reply) > self._rules.line_bytes:
+            return self._no_reply(Termination.OUTPUT_LIMIT)
         if not self._rules.strict_ids:
             return answer_of(reply, None)
         identity = {
@@ -110,12 +110,9 @@ class BotPlayer:
             limit = round((self.seconds + self._startup) * 1000)
             return Failure(reply, f"no reply within {limit} ms")
         if reply is Termination.OUTPUT_LIMIT:
-            return Failure(reply, "a line of more than 64 KiB")
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            code = self._process.process.wait(_EXIT_SECONDS)
-            if code in _SHELL_CANNOT_RUN and self.last_reply is None:
-                return Failure(Termination.NOT_STARTED, f"the shell cannot run the command (exit code {code})")
-            if code < 0 or code > 128:
-                return Failure(Termination.CRASHED, f"ended by signal {-code if code < 0 else code - 128}")
-            return Failure(Termination.EXITED, f"ended with exit code {code} before it had answered")
-        return Failure(Termination.EXITED, "closed its output before it had answered")
+            return Failure(reply, f"a line of more than {self._rules.line_bytes} bytes")
+        code = self._process.wait(_EXIT_SECONDS)
+        if code is None:
+            return Failure(Termination.EXITED, "closed its output before it had answered")
+        self.channel.drain()
+        return Failure(*self._process.fault(code, self.channel.stderr_tail, self.last_reply is not None))

@@ -10,7 +10,7 @@ import pyarrow as pa
 from engines.blackjack.cards import TEXT
 from engines.blackjack.referee import Match
 from engines.blackjack.table import Hand, Seat, Table
-from simfarm.core.evidence import EVIDENCE, Evidence
+from simfarm.core.evidence import EVIDENCE, NO_EVIDENCE
 from simfarm.core.model import NAME, Column
 from simfarm.core.model import Table as RowTable
 
@@ -97,7 +97,7 @@ def add_seats(rows: Rows, block: int, seating: int, match: Match) -> None:
             termination=str(outcome.termination),
             fault_bot=seat.name if fault else None,
             detail=outcome.detail if fault else None,
-            **asdict(player.evidence if fault else Evidence()),
+            **asdict(player.evidence if fault else NO_EVIDENCE),
             reply_us_median=median,
             reply_us_p99=p99,
             reply_us_worst=worst,

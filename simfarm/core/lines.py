@@ -14,7 +14,7 @@ from simfarm.core.model import Termination
 from simfarm.core.process import BotProcess
 
 LINE_BYTES = 64 << 10
-"""Longest line that is read, newline apart."""
+"""Longest line that is read unless told otherwise, newline apart."""
 
 _READ_BYTES = 64 << 10
 _LAST_READS = 32
@@ -28,9 +28,10 @@ class LineChannel:
 
     Args:
         process: the running bot.
+        line_bytes: longest line that is read, newline apart.
     """
 
-    def __init__(self, process: BotProcess) -> None:
+    def __init__(self, process: BotProcess, line_bytes: int = LINE_BYTES) -> None:
         self.seconds = 0.0
         """How long the last reply took."""
         self.stderr_tail = b""
@@ -40,6 +41,7 @@ class LineChannel:
         self._stdin = process.stdin
         self._stdout = process.stdout
         self._stderr = process.stderr
+        self._line_bytes = line_bytes
         self._buffer = b""
         self._ended = False
         os.set_blocking(self._stdin, False)
@@ -67,7 +69,7 @@ class LineChannel:
 
         Returns:
             The reply without its newline; or TIMEOUT: it was late, or the request was not read; EXITED: the bot
-            closed its output and left no whole line; OUTPUT_LIMIT: a line longer than :data:`LINE_BYTES`.
+            closed its output and left no whole line; OUTPUT_LIMIT: a line longer than ``line_bytes``.
         """
         return self.resume(request, b"", perf_counter(), seconds)
 
@@ -106,7 +108,7 @@ class LineChannel:
     def _receive(self, deadline: float) -> bytes | Termination:
         while True:
             end = self._buffer.find(b"\n")
-            if end > LINE_BYTES or (end < 0 and len(self._buffer) > LINE_BYTES):
+            if end > self._line_bytes or (end < 0 and len(self._buffer) > self._line_bytes):
                 return Termination.OUTPUT_LIMIT
             if end >= 0:
                 line = self._buffer[:end]
