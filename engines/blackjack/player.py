@@ -11,7 +11,7 @@ from simfarm.core.lines import LineChannel
 from simfarm.core.model import Bot, Termination
 from simfarm.core.process import BotProcess, Limits
 
-_EXIT_SECONDS = 0.25
+_EXIT_SECONDS = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,6 @@ class BotPlayer:
         """The request that was sent last."""
         self.last_reply: bytes | None = None
         """The reply that was read last, or what had come of one."""
-        self._closed = False
 
     def __call__(self, table: Table, seat: Seat, legal: Legal) -> Answer | Failure:
         """Ask the bot."""
@@ -100,19 +99,19 @@ class BotPlayer:
 
     def close(self) -> None:
         """End the process; it may be called again."""
-        if not self._closed:
-            self._closed = True
+        if not self._process.closed:
             self.channel.drain()
             self._process.close()
 
     def _no_reply(self, reply: Termination) -> Failure:
         if reply is Termination.TIMEOUT:
             limit = round((self.seconds + self._startup) * 1000)
-            return Failure(reply, f"no reply within {limit} ms")
+            self.channel.drain()
+            return Failure(*self._process.late(f"no reply within {limit} ms"))
         if reply is Termination.OUTPUT_LIMIT:
             return Failure(reply, f"a line of more than {self._rules.line_bytes} bytes")
         code = self._process.wait(_EXIT_SECONDS)
+        self.channel.drain()
         if code is None:
             return Failure(Termination.EXITED, "closed its output before it had answered")
-        self.channel.drain()
         return Failure(*self._process.fault(code, self.channel.stderr_tail, self.last_reply is not None))

@@ -70,7 +70,7 @@ def call(bot: Bot, data: bytes, seconds: float, limits: Limits, most_output: int
         if stopped is Termination.OUTPUT_LIMIT:
             end = stopped, f"more than {most_output} bytes of output"
         elif code is None:
-            end = Termination.TIMEOUT, f"no answer within {seconds:g} s"
+            end = process.late(f"no answer within {seconds:g} s")
         elif code == 0:
             end = Termination.COMPLETED, ""
         else:

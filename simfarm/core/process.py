@@ -30,7 +30,7 @@ from simfarm.core.model import Bot, Rules, Termination
 Walls = Literal["process", "namespace"]
 
 _PREFIX = "simfarm-bot-"
-_GRACE_SECONDS = 5.0
+_END_SECONDS = 60.0
 _ORPHAN_SECONDS = 60.0
 _CANNOT_RUN = (126, 127)
 """What a shell ends with when it cannot run a command."""
@@ -96,13 +96,16 @@ class BotProcess:
         self.folder = Path(tempfile.mkdtemp(prefix=_PREFIX))
         # as long as it is locked its worker lives, and no one sweeps it away
         self._lock = _locked(self.folder)
+        self.closed = False
+        """Whether it was ended; its pipes are closed then."""
         try:
             for file in bot.files:
                 path = self.folder / file.path
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_bytes(file.data)
                 path.chmod(0o755 if file.executable else 0o644)
-            figures = (os.getpid(), limits.memory, limits.file_size, limits.processes, limits.walls)
+            walls = "counted" if limits.walls == "process" and _counted() else limits.walls
+            figures = (os.getpid(), limits.memory, limits.file_size, limits.processes, walls)
             self.process = subprocess.Popen(
                 [keeper, *map(str, figures), self.folder, bot.command],
                 cwd=self.folder,
@@ -163,7 +166,7 @@ class BotProcess:
             The reason and, for people, what was seen.
         """
         # a shell tells of a child's signal by 128 and its number
-        number = -code if code < 0 else code - 128 if 128 < code < 128 + signal.SIGRTMAX else 0
+        number = -code if code < 0 else code - 128 if 128 < code <= 128 + signal.SIGRTMAX else 0
         words = stderr.decode(errors="replace").lower()
         if code == _TOO_MANY:
             return Termination.FORBIDDEN, f"more than {self.limits.processes} processes at once"
@@ -179,18 +182,39 @@ class BotProcess:
             return Termination.CRASHED, f"ended by signal {number}"
         return Termination.EXITED, f"ended with exit code {code}"
 
-    def close(self) -> None:
-        """End the bot and all that it has started, remove its folder."""
+    def late(self, detail: str) -> tuple[Termination, str]:
+        """End a bot that was not ready in time, and say what is wrong with it: its time, unless it had so many
+        processes that this is why.
+
+        Args:
+            detail: how late it is, for people.
+        """
+        code = self.close()
+        return self.fault(code, b"", spoke=True) if code == _TOO_MANY else (Termination.TIMEOUT, detail)
+
+    def close(self) -> int:
+        """End the bot and all that it has started, remove its folder; it may be called again.
+
+        Returns:
+            The exit code, negative for a signal.
+
+        Raises:
+            OSError: its processes cannot be ended; the keeper goes on trying.
+        """
+        if self.closed:
+            return self.process.returncode
+        self.closed = True
         # the second wakes a keeper that the bot has stopped
         for number in (signal.SIGTERM, signal.SIGCONT):
             self.process.send_signal(number)
-        if self._gone(_GRACE_SECONDS) is None:
-            self.process.kill()
-            self.process.wait()
+        code = self._gone(_END_SECONDS)
         for pipe in (self.process.stdin, self.process.stdout, self.process.stderr):
             assert pipe is not None
             pipe.close()
         self._remove()
+        if code is None:
+            raise OSError(f"the processes of a bot have not ended within {_END_SECONDS:g} s")
+        return code
 
     def _remove(self) -> None:
         _remove(self.folder)
@@ -214,7 +238,7 @@ def check_walls(walls: Walls) -> None:
         return
     try:
         with BotProcess(Bot("walls", command="exit 0"), Limits(walls=walls)) as process:
-            process.wait(_GRACE_SECONDS)
+            process.wait(_END_SECONDS)
     except OSError as error:
         raise ToolError(
             f'walls = "{walls}" cannot be had on this machine: {error}; '
@@ -232,6 +256,24 @@ def _keeper() -> Path:
     _sweep(Path(tempfile.gettempdir()))
     sources = {"keeper.c": (_NATIVE / "keeper.c").read_bytes()}
     return native.build(sources, [native.Unit("keeper.c", ("-O2", "-std=gnu17"))], output="keeper")
+
+
+@cache
+def _counted() -> bool:
+    """Whether bots are to run in namespaces of users and processes, so that the kernel counts and ends what belongs
+    to each: root has other means, and elsewhere systems may refuse it."""
+    if os.geteuid() == 0:
+        return False
+    with tempfile.TemporaryDirectory() as folder:
+        figures = (os.getpid(), 1 << 30, 1 << 20, 1, "counted")
+        tried = subprocess.run(
+            [_keeper(), *map(str, figures), folder, "touch file"],
+            cwd=folder,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            check=False,
+        )
+        return tried.returncode == 0
 
 
 def _environment(folder: Path, more: Mapping[str, str]) -> dict[str, str]:

@@ -3,15 +3,19 @@
  *     keeper WORKER MEMORY FILE_SIZE PROCESSES WALLS FOLDER COMMAND
  *
  * WORKER is the pid of the process that calls it, MEMORY and FILE_SIZE are bytes for each process of the bot, PROCESSES
- * is how many there may be at once, WALLS is `process` or `namespace`, FOLDER is the bot's scratch folder and COMMAND is
- * what /bin/sh runs there. Standard input, output and error become the bot's alone.
+ * is how many there may be at once, WALLS is `process`, `counted` or `namespace`, FOLDER is the bot's scratch folder and
+ * COMMAND is what /bin/sh runs there. Standard input, output and error become the bot's alone.
  *
  * The bot ends when COMMAND ends, on SIGTERM, with the worker (then the folder goes as well), or when it has too many
  * processes. The keeper is the reaper of all that the bot starts, in whatever session, so that nothing gets away. It ends
  * as the command did: with its exit code or by its signal; TOO_MANY and FAILED are signals that nothing else ends by.
  *
- * Run by root, a bot gets a user of its own, which owns its folder: it may read what root reads, but it can signal and
- * write to nobody else, and the kernel counts its processes. */
+ * The count is taken now and then; that a bot cannot outrun it is up to the kernel, which refuses to fork beyond a few
+ * hundred, and ends at one blow all that belongs to a user or to a namespace of processes. Run by root, a bot therefore
+ * gets a user of its own, which also owns its folder: it may read what root reads, but it can signal and write to nobody
+ * else. Run by others it gets namespaces of users and processes with `counted`; with `process` all that the user runs
+ * counts, so that the bound is wider, and they are stopped one by one before they are ended. `namespace` takes the
+ * network away as well, and leaves nothing writable but the folder. */
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <errno.h>
@@ -38,14 +42,15 @@
 #define TOO_MANY SIGRTMAX
 #define FAILED (SIGRTMAX - 1)
 #define LOOK_MS 50          /* between counts of the bot's processes */
-#define THREADS 1024        /* that the kernel grants on top of PROCESSES where it counts for this bot alone */
+#define GROWING_MS 5        /* the same while they become more */
+#define THREADS 256         /* that the kernel grants on top of PROCESSES where it counts for this bot alone */
 #define FIRST_USER 0x60000000
-#define END_SECONDS 5
+#define OTHERS 1024         /* the same, if others are counted as well: how much these may grow */
 
 static pid_t worker, bot;
 static rlim_t memory, file_size;
 static long processes;
-static int in_namespace;
+static int in_namespace, closed, counted, usual;
 static const char *folder, *command;
 static uid_t own_user;      /* 0: the bot keeps the keeper's */
 static sigset_t handled;
@@ -113,17 +118,33 @@ static void become_user(void)
 
 static void limit(int what, rlim_t most)
 {
+    struct rlimit now;
+    if (getrlimit(what, &now))
+        fail("getrlimit");
+    if (most > now.rlim_max)
+        most = now.rlim_max;
     if (setrlimit(what, &(struct rlimit){most, most}))
         fail("setrlimit");
+}
+
+/* What all users run at the moment, threads included. */
+static rlim_t running(void)
+{
+    rlim_t all = 0;
+    FILE *file = fopen("/proc/loadavg", "re");
+    if (!file || fscanf(file, "%*f %*f %*f %*d/%lu", &all) != 1)
+        fail("/proc/loadavg");
+    fclose(file);
+    return all;
 }
 
 static void run(pid_t keeper)
 {
     setsid();
+    setpriority(PRIO_PROCESS, 0, usual);
     limit(RLIMIT_AS, memory);
     limit(RLIMIT_FSIZE, file_size);
-    if (own_user || in_namespace)
-        limit(RLIMIT_NPROC, (rlim_t)processes + THREADS);
+    limit(RLIMIT_NPROC, (rlim_t)processes + THREADS + (own_user || counted ? 0 : OTHERS + running()));
     /* a namespace's root could undo the walls */
     for (int right = 0; in_namespace && !own_user && right <= CAP_LAST_CAP; right++)
         prctl(PR_CAPBSET_DROP, right);
@@ -164,9 +185,10 @@ static void enter_namespaces(void)
     char map[64];
     uid_t user = geteuid();
     gid_t group = getegid();
-    int flags = CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC;
+    int flags = CLONE_NEWPID | (closed ? CLONE_NEWNET | CLONE_NEWIPC : 0);
     if (user == 0 && !unshare(flags))
         return;
+    counted = 1;
     if (unshare(flags | CLONE_NEWUSER))
         fail("namespaces are refused");
     write_file("/proc/self/setgroups", "deny");
@@ -176,15 +198,13 @@ static void enter_namespaces(void)
     write_file("/proc/self/gid_map", map);
 }
 
-static void mount_walls(void)
+static void close_files(void)
 {
-    struct mount_attr closed = {.attr_set = MOUNT_ATTR_RDONLY}, open = {.attr_clr = MOUNT_ATTR_RDONLY};
-    if (mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) || mount(folder, folder, NULL, MS_BIND, NULL)
-        || syscall(SYS_mount_setattr, AT_FDCWD, "/", AT_RECURSIVE, &closed, sizeof closed)
+    struct mount_attr shut = {.attr_set = MOUNT_ATTR_RDONLY}, open = {.attr_clr = MOUNT_ATTR_RDONLY};
+    if (mount(folder, folder, NULL, MS_BIND, NULL)
+        || syscall(SYS_mount_setattr, AT_FDCWD, "/", AT_RECURSIVE, &shut, sizeof shut)
         || syscall(SYS_mount_setattr, AT_FDCWD, folder, 0, &open, sizeof open))
         fail("a read-only view of the files");
-    if (mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL))
-        fail("/proc of its own");
     if (!access("/dev/shm", F_OK) && mount("shm", "/dev/shm", "tmpfs", MS_NOSUID | MS_NODEV, "size=64m"))
         fail("/dev/shm of its own");
     /* the old working directory lies beneath the new mount */
@@ -196,7 +216,13 @@ static void mount_walls(void)
 static void be_first(void)
 {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    mount_walls();
+    /* not the keeper's as well, which has to remove the folder */
+    if (unshare(CLONE_NEWNS) || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL))
+        fail("mounts of its own");
+    if (closed)
+        close_files();
+    if (mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL))
+        fail("/proc of its own");
     bot = fork();
     if (bot < 0)
         fail("fork");
@@ -214,28 +240,44 @@ static void be_first(void)
 
 /* ---- keeping */
 
-/* How many processes have come from this one; no more than `most` + 1 are counted. */
-static long count(long most)
+static pid_t *list(const char *path, pid_t *known, const pid_t *end)
 {
-    pid_t known[most + 2];
-    long size = 1;
-    known[0] = getpid();
-    for (long at = 0; at < size; at++) {
+    char text[1 << 14], *at = text;
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t size = file < 0 ? 0 : read(file, text, sizeof text - 1);
+    if (file >= 0)
+        close(file);
+    text[size < 0 ? 0 : size] = 0;
+    while (known < end && (*known = (pid_t)strtol(at, &at, 10)) > 0)
+        known++;
+    return known;
+}
+
+/* Puts this process and those that have come from it into `known`, as far as they fit; returns their number. */
+static long look(pid_t *known, long room)
+{
+    pid_t *end = known, *limit = known + room;
+    *end++ = getpid();
+    for (pid_t *at = known; at < end && end < limit; at++) {
         char path[64];
-        snprintf(path, sizeof path, "/proc/%d/task", known[at]);
+        struct stat found;
+        snprintf(path, sizeof path, "/proc/%d/task/%d/children", *at, *at);
+        end = list(path, end, limit);
+        /* children are listed by the thread that started them; a folder has two links more than subfolders */
+        snprintf(path, sizeof path, "/proc/%d/task", *at);
+        if (stat(path, &found) || found.st_nlink == 3)
+            continue;
         DIR *threads = opendir(path);
         for (struct dirent *thread; threads && (thread = readdir(threads));) {
-            snprintf(path, sizeof path, "/proc/%d/task/%d/children", known[at], atoi(thread->d_name));
-            FILE *children = fopen(path, "re");
-            while (children && size < most + 2 && fscanf(children, "%d", &known[size]) == 1)
-                size++;
-            if (children)
-                fclose(children);
+            int number = atoi(thread->d_name);
+            snprintf(path, sizeof path, "/proc/%d/task/%d/children", *at, number);
+            if (number && number != *at)
+                end = list(path, end, limit);
         }
         if (threads)
             closedir(threads);
     }
-    return size - 1;
+    return end - known;
 }
 
 static void reap(void)
@@ -248,11 +290,11 @@ static void reap(void)
         }
 }
 
-/* Those who have lost their parent are this process's own children by now. */
-static void kill_children(void)
+static void kill_descendants(void)
 {
+    static pid_t known[1 << 15];
+    const long room = sizeof known / sizeof *known;
     if (own_user) {
-        /* everything of that user at one blow: no child can be born meanwhile */
         pid_t killer = fork();
         if (killer == 0) {
             if (setresuid(own_user, own_user, own_user) == 0)
@@ -260,27 +302,20 @@ static void kill_children(void)
             _exit(0);
         }
     }
-    char path[64];
-    snprintf(path, sizeof path, "/proc/self/task/%d/children", getpid());
-    FILE *children = fopen(path, "re");
-    for (int child; children && fscanf(children, "%d", &child) == 1;)
-        kill(child, SIGKILL);
-    if (children)
-        fclose(children);
-}
-
-static time_t seconds(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return now.tv_sec;
+    /* who is stopped starts no others, and holds its place among those that the kernel grants */
+    long size = look(known, room);
+    for (long before = 0; size != before; before = size, size = look(known, room))
+        for (long i = 1; i < size; i++)
+            kill(known[i], SIGSTOP);
+    for (long i = 1; i < size; i++)
+        kill(known[i], SIGKILL);
 }
 
 static void end_all(void)
 {
     if (!ended)
         kill(bot, SIGKILL);
-    for (time_t last = seconds() + END_SECONDS; seconds() <= last;) {
+    for (;;) {
         if (!ended) {
             waitpid(bot, &status, 0);
             ended = 1;
@@ -288,14 +323,19 @@ static void end_all(void)
         reap();
         if (waitid(P_ALL, 0, &(siginfo_t){0}, WEXITED | WNOHANG | WNOWAIT) && errno == ECHILD)
             return;
-        kill_children();
+        kill_descendants();
         nanosleep(&(struct timespec){.tv_nsec = 200000}, NULL);
     }
 }
 
 static void remove_folder(void)
 {
-    if (chdir("/") == 0)
+    if (chdir("/"))
+        return;
+    /* no process can be started in a namespace that has ended; no folder is shut to who rules the namespace of users */
+    if (in_namespace)
+        execlp("rm", "rm", "-rf", "--", folder, (char *)NULL);
+    else
         execl("/bin/sh", "sh", "-c", "rm -rf -- \"$0\" || { chmod -R u+rwx -- \"$0\"; rm -rf -- \"$0\"; }", folder,
               (char *)NULL);
 }
@@ -308,11 +348,15 @@ int main(int argc, char **argv)
     memory = strtoull(argv[2], NULL, 10);
     file_size = strtoull(argv[3], NULL, 10);
     processes = atol(argv[4]);
-    in_namespace = !strcmp(argv[5], "namespace");
+    closed = !strcmp(argv[5], "namespace");
+    in_namespace = closed || !strcmp(argv[5], "counted");
     folder = argv[6];
     command = argv[7];
 
     limit(RLIMIT_CORE, 0);
+    /* where it may: not to be starved by those that it has to end */
+    usual = getpriority(PRIO_PROCESS, 0);
+    setpriority(PRIO_PROCESS, 0, -20);
     sigemptyset(&handled);
     sigaddset(&handled, SIGCHLD);
     sigaddset(&handled, SIGTERM);
@@ -336,10 +380,12 @@ int main(int argc, char **argv)
     }
     let_go_of_pipes();
 
-    int stop = 0, too_many = 0;
-    while (!ended && !stop && !too_many) {
+    /* besides the bot's there is this one, and the first of the namespace */
+    long found = 1, most = 1 + processes + in_namespace;
+    pid_t known[most + 1];
+    for (int stop = 0, wait = GROWING_MS; !ended && !stop && found <= most;) {
         struct pollfd polled[2] = {{.fd = signals, .events = POLLIN}, {.fd = alive, .events = POLLIN}};
-        int happened = poll(polled, 2, LOOK_MS);
+        int happened = poll(polled, 2, wait);
         /* a worker that was gone before it could be watched has left this process to another */
         if (getppid() != worker || alive < 0 || (happened > 0 && polled[1].revents)) {
             end_all();
@@ -349,7 +395,9 @@ int main(int argc, char **argv)
         for (struct signalfd_siginfo got; read(signals, &got, sizeof got) == sizeof got;)
             stop |= got.ssi_signo == SIGTERM;
         reap();
-        too_many = !ended && count(processes + in_namespace) > processes + in_namespace;
+        long before = found;
+        found = ended ? 0 : look(known, most + 1);
+        wait = found > before ? GROWING_MS : LOOK_MS;
     }
     end_all();
     int how;
@@ -358,7 +406,7 @@ int main(int argc, char **argv)
             end_by(FAILED);
         status = how;
     }
-    if (too_many)
+    if (found > most)
         end_by(TOO_MANY);
     if (WIFSIGNALED(status) && WTERMSIG(status) < FAILED)
         end_by(WTERMSIG(status));
