@@ -20,6 +20,7 @@ from simfarm.core.cores import own_core
 from simfarm.core.engine import Engine
 from simfarm.core.errors import BotError, ConfigError
 from simfarm.core.model import Bot, BotSpec, Fault, Matchup, Score, Shard
+from simfarm.core.process import check_walls
 from simfarm.core.seeds import derive
 
 
@@ -27,7 +28,7 @@ class BlackjackEngine(Engine):
     """See README.md beside this file for the rules as played and for what a bot may rely on."""
 
     name = "blackjack"
-    version = 1
+    version = 2
     rules = BlackjackRules
     tables = (SEATS, GAMES)
     score = Score("seats", "bot", "balance", "coins", seating="seating", survived="games")
@@ -64,7 +65,7 @@ class BlackjackEngine(Engine):
             BotError: a bot does not compile.
             ConfigError: two seats for one name, more seats than the shoe can serve, a seating that is no order of
                 the bots, games that do not divide by the seatings.
-            ToolError: a language's tool is missing.
+            ToolError: a language's tool is missing, there is no C compiler, or the walls cannot be had.
         """
         rules = _rules(matchup)
         count = len(matchup.bots)
@@ -85,6 +86,7 @@ class BlackjackEngine(Engine):
                 f"a blackjack block has up to 255 seatings with equally many games, "
                 f"not {len(matchup.seatings_of(0))} with {matchup.games}"
             )
+        check_walls(rules.walls)
         for bot in matchup.bots:
             _entrant(bot)
 
