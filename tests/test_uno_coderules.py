@@ -401,7 +401,11 @@ BROKEN: dict[str, tuple[str, int, dict[str, tuple[str, str]]]] = {
         2,
         {"tree": ("entry", "must be declared 'int mine_Play(GameState *state)'")},
     ),
-    "include of another case": ('#include "Proj2.h"\n' + PLAY, 1, {"text": ("include", 'only #include "proj2.h"')}),
+    "include of another case": (
+        '#include "Proj2.h"\n' + PLAY,
+        1,
+        {"text": ("include", 'only #include "proj2.h"')},
+    ),
     "include with brackets": ("#include <proj2.h>\n" + PLAY, 1, {"text": ("include", "#include <proj2.h>")}),
     "function within a function": (
         within("    int mine_inner(void) { return state->yourPosition; } return mine_inner();"),

@@ -146,9 +146,10 @@ def _ring_program(
                 compiled = wasm.bot_object(data, f"{alias}_Play", index, BOT_FLAGS)
                 declaration, unit = wasm.ring_entry(f"{alias}_Play", index)
             else:
-                compiled, suffix = _named_apart(data, taken, index, variant)
+                compiled = _native_object(data, {}, variant)
                 if kept := next(kept_state(compiled), None):
                     raise BotError(f"bot {name!r}: {path}: {kept}")
+                compiled, suffix = _named_apart(compiled, data, taken, index, variant)
                 unit = f"{alias}_Play{suffix}"
                 declaration = f"bot_function {unit};\n"
         except CompileError as error:
@@ -175,13 +176,14 @@ def _ring_program(
         raise BotError(f"these bots cannot be linked together: {_one_line(str(error))}") from None
 
 
-def _named_apart(data: bytes, taken: set[str], index: int, variant: Variant) -> tuple[Path, str]:
+def _named_apart(compiled: Path, data: bytes, taken: set[str], index: int, variant: Variant) -> tuple[Path, str]:
     """A bot's object file in which no name is one of those that are taken, and what its own names end in.
+
+    Names come from the object file, as macros may have put them together.
 
     Raises:
         CompileError: it does not compile, or holds on to a name.
     """
-    compiled = _native_object(data, {}, variant)
     defined, _ = defined_and_wanted(compiled)
     if not defined & taken:
         return compiled, ""
