@@ -12,8 +12,10 @@
 Commit of a shard, and why each step is there: a part is written under a temporary name, flushed and renamed (a
 reader never meets half a part), its folder is flushed (the name outlives a power cut), and only then the receipt
 with the part's SHA-256 is appended and flushed (a part without one does not exist). A receipt cut off by a crash
-is the last line and no JSON; it is dropped. Parts are named after their cell, so a shard that is played twice
-writes the same bytes to the same place; receipts that overlap an earlier one are ignored.
+is the last line and no JSON; it is dropped. Parts are named after their cell and their content: a shard that is
+played twice writes the same bytes to the same place or, where columns hold times, other bytes beside them, and never
+over a committed part. So a worker that outlives its node and writes late changes nothing. Receipts that overlap an
+earlier one are ignored.
 
 Readers check each part's SHA-256 before its rows are used. A part that fails, or is gone, is not committed: the
 next ``simfarm run`` plays it again.
@@ -108,9 +110,10 @@ def encode(rows: pa.Table) -> bytes:
 
 
 def part_of(shard: Shard, table: str, rows: int, data: bytes) -> Part:
-    """Name, size and checksum of a shard's part; the name depends on the cell alone."""
-    path = f"parts/{table}/{shard.key}-{shard.start}-{shard.stop}.parquet"
-    return Part(path, rows, len(data), hashlib.sha256(data).hexdigest())
+    """Name, size and checksum of a shard's part; the name depends on the cell and the content."""
+    digest = hashlib.sha256(data).hexdigest()
+    path = f"parts/{table}/{shard.key}-{shard.start}-{shard.stop}-{digest[:16]}.parquet"
+    return Part(path, rows, len(data), digest)
 
 
 def write_part(folder: Path, part: Part, data: bytes) -> None:
