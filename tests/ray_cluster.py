@@ -1,5 +1,7 @@
 """A Ray cluster on this machine for tests: a head without CPUs, to which drivers connect, and nodes with one each."""
 
+import os
+import signal
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -39,18 +41,21 @@ class Nodes:
         self.nodes[raylet.process.pid] = node
         return int(raylet.process.pid)
 
-    def remove(self, raylet: int) -> None:
-        """End a node in order, with all its workers."""
-        self.cluster.remove_node(self.nodes.pop(raylet))
+    def end(self, raylet: int, number: signal.Signals = signal.SIGKILL) -> None:
+        """End a node: killed as it stands, or in order with SIGTERM, as ``ray stop`` does."""
+        [process] = self.nodes[raylet].all_processes["raylet"]
+        os.kill(raylet, number)
+        process.process.wait(20)  # workers do not see that their raylet is gone while it is a zombie
 
     def have(self, count: int) -> list[int]:
-        """Have that many nodes, all alive; what a test has killed is cleared away."""
+        """Have that many nodes, all alive; what tests have ended is cleared away."""
         for raylet, node in list(self.nodes.items()):
-            if state(raylet) in "ZX":
+            if gone(raylet):
                 self.nodes.pop(raylet)
                 self.cluster.worker_nodes.discard(node)
         for raylet in list(self.nodes)[count:]:
-            self.remove(raylet)
+            self.end(raylet, signal.SIGTERM)
+            self.cluster.worker_nodes.discard(self.nodes.pop(raylet))
         while len(self.nodes) < count:
             self.add()
         return list(self.nodes)
