@@ -10,10 +10,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+import simfarm
 from simfarm import registry
-from simfarm.core.errors import StoreError
+from simfarm.core.engine import Engine
+from simfarm.core.errors import ExecutorError, StoreError
 from simfarm.core.model import Shard
-from simfarm.schema import arrow_schema, complete
+from simfarm.schema import SCHEMA_VERSION, arrow_schema, complete
 from simfarm.store import Part, Receipt, Run, encode, part_of, write_part
 
 
@@ -27,11 +29,13 @@ class Task:
     """Path of the run folder on the driver's machine."""
     identity: str
     """The run's identity: a worker that finds it in that folder shares the disk."""
+    versions: tuple[str, int, int]
+    """Of simfarm, the engine's rules and the row schema on the driver's machine."""
 
     @classmethod
     def of(cls, run: Run) -> "Task":
         """The task of a run."""
-        return cls(run.engine.name, str(run.path.resolve()), run.identity)
+        return cls(run.engine.name, str(run.path.resolve()), run.identity, _versions(run.engine))
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +51,16 @@ def play_shard(task: Task, shard: Shard) -> Delivery:
     """Play a shard and deliver its parts.
 
     Raises:
+        ExecutorError: another version is installed here than where the run was planned.
         SimfarmError: nothing that trying again would mend.
         Exception: anything else is the machine's fault, and the shard may be tried again.
     """
     engine = registry.engine(task.engine)
+    if _versions(engine) != task.versions:
+        raise ExecutorError(
+            f"simfarm, {engine.name} and the row schema have versions {_versions(engine)} here, "
+            f"{task.versions} on the driver's machine; install the same everywhere"
+        )
     started = time.monotonic()
     tables = engine.play(shard)
     seconds = time.monotonic() - started
@@ -68,6 +78,10 @@ def play_shard(task: Task, shard: Shard) -> Delivery:
             write_part(Path(task.folder), part, data[name])
         return Delivery(receipt, {})
     return Delivery(receipt, data)
+
+
+def _versions(engine: Engine) -> tuple[str, int, int]:
+    return simfarm.__version__, engine.version, SCHEMA_VERSION
 
 
 def _sees_run(task: Task) -> bool:

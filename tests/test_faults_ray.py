@@ -168,6 +168,7 @@ def test_a_driver_that_is_killed_and_a_worker_that_outlives_it(nodes: Nodes, hol
             assert not gone(first), "the first worker is still at it"
             hold.go(first)
             until(lambda: len(list(details.glob("*-4-8-*"))) == 2, "the late part")
+            hold.go()
 
         play(run, nodes, sabotage)
     finally:
