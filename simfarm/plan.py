@@ -14,6 +14,7 @@ from statistics import fmean
 
 from simfarm import registry
 from simfarm.config import RunConfig
+from simfarm.core.cores import own_core
 from simfarm.core.engine import Engine
 from simfarm.core.model import Matchup, Shard
 from simfarm.schema import arrow_schema, complete
@@ -257,7 +258,8 @@ def _calibrate(config: RunConfig, gap: Gap, seconds: float) -> _Sample:
     deadline = time.monotonic() + seconds
     for shard in cut(engine, [gap], pace):
         started = time.monotonic()
-        tables = engine.play(shard)
+        with own_core():
+            tables = engine.play(shard)
         took = time.monotonic() - started
         pace.note(shard.blocks, took)
         if time.monotonic() >= deadline:

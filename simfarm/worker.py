@@ -10,10 +10,12 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+import simfarm
 from simfarm import registry
-from simfarm.core.errors import StoreError
+from simfarm.core.engine import Engine
+from simfarm.core.errors import ExecutorError, StoreError
 from simfarm.core.model import Shard
-from simfarm.schema import arrow_schema, complete
+from simfarm.schema import SCHEMA_VERSION, arrow_schema, complete
 from simfarm.store import Part, Receipt, Run, encode, part_of, place_at, write_part
 from simfarm.store.run import read_manifest
 
@@ -28,11 +30,13 @@ class Task:
     """The run's folder on the driver's machine, an absolute path, or its URI."""
     identity: str
     """The run's identity: a worker that finds it there can put parts in their place."""
+    versions: tuple[str, int, int]
+    """Of simfarm, the engine's rules and the row schema on the driver's machine."""
 
     @classmethod
     def of(cls, run: Run) -> "Task":
         """The task of a run."""
-        return cls(run.engine.name, run.place.address, run.identity)
+        return cls(run.engine.name, run.place.address, run.identity, _versions(run.engine))
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,10 +54,16 @@ def play_shard(task: Task, shard: Shard) -> Delivery:
     """Play a shard and deliver its parts.
 
     Raises:
+        ExecutorError: another version is installed here than where the run was planned.
         SimfarmError: nothing that trying again would mend.
         Exception: anything else is the machine's fault, and the shard may be tried again.
     """
     engine = registry.engine(task.engine)
+    if _versions(engine) != task.versions:
+        raise ExecutorError(
+            f"simfarm, {engine.name} and the row schema have versions {_versions(engine)} here, "
+            f"{task.versions} on the driver's machine; install the same everywhere"
+        )
     started = time.monotonic()
     tables = engine.play(shard)
     seconds = time.monotonic() - started
@@ -71,6 +81,10 @@ def play_shard(task: Task, shard: Shard) -> Delivery:
         for name, part in parts.items():
             write_part(place, part, data.pop(name))
     return Delivery(receipt, data, shard.blocks * shard.matchup.games)
+
+
+def _versions(engine: Engine) -> tuple[str, int, int]:
+    return simfarm.__version__, engine.version, SCHEMA_VERSION
 
 
 def _sees_run(task: Task) -> bool:

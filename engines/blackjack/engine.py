@@ -16,7 +16,6 @@ from engines.blackjack.records import GAMES, SEATS, GameRows, Rows, add_seats
 from engines.blackjack.referee import Match, Watcher
 from engines.blackjack.replay import narrate
 from engines.blackjack.rules import BlackjackRules
-from simfarm.core.cores import own_core
 from simfarm.core.engine import Engine
 from simfarm.core.errors import BotError, ConfigError
 from simfarm.core.model import Bot, BotSpec, Fault, Matchup, Score, Shard
@@ -93,10 +92,6 @@ class BlackjackEngine(Engine):
     def play(self, shard: Shard) -> dict[str, pa.Table]:
         """Play a shard, match by match."""
         entrants = [_entrant(bot) for bot in shard.matchup.bots]
-        with own_core():
-            return self._play(shard, entrants)
-
-    def _play(self, shard: Shard, entrants: Sequence[Entrant]) -> dict[str, pa.Table]:
         matchup = shard.matchup
         seats, games = Rows(SEATS), Rows(GAMES)
         recorded = GAMES.name in matchup.record

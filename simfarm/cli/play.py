@@ -16,6 +16,7 @@ from simfarm import registry
 from simfarm import run as runs
 from simfarm.cli.options import Format, FormatOption
 from simfarm.config import RunConfig, build_config, parse_assignments
+from simfarm.core.cores import own_core
 from simfarm.core.engine import Engine
 from simfarm.core.errors import ConfigError
 from simfarm.core.model import BotSpec, Termination
@@ -97,7 +98,9 @@ def _play(engine: Engine, config: RunConfig) -> dict[str, pl.DataFrame]:
         pace = Pace(1, gap.stop - gap.start)
         for shard in cut(engine, [gap], pace):
             started = time.monotonic()
-            for name, part in engine.play(shard).items():
+            with own_core():
+                played = engine.play(shard)
+            for name, part in played.items():
                 table = next(table for table in engine.tables if table.name == name)
                 schema = arrow_schema(table, engine.name, engine.version)
                 rows.setdefault(name, []).append(complete(part, schema, shard.key))
