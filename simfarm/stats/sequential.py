@@ -263,13 +263,13 @@ class Sequential:
         Args:
             tie: half the width of the tie band in pp; 0 where there is none.
         """
-        rate, several = _percent(self.alpha), ""
-        if self.kind != "elimination" and len(self.findings) > 1:
-            several = f" ({_percent(min(1.0, len(self.findings) * self.alpha))} for any of {len(self.findings)})"
-        equal = f"A bot that equals the reference is called better or worse in at most {rate} of runs{several}"
+        rate, several, count = _percent(self.alpha), "", len(self.findings)
+        if self.kind != "elimination" and count > 1:
+            several = f" ({_percent(min(1.0, count * self.alpha))} for any of {count})"
+        equal = f"A bot equal to the reference is called better or worse in at most {rate} of runs{several}"
         what = {
-            "elimination": "The first look at which every other bot's lead over one has an interval above 0 says that "
-            f"it is last. A bot that is not the worst is named in at most {rate} of runs",
+            "elimination": "The first look at which every other bot's lead over one has an interval above 0 says "
+            f"that it is last. A bot that is not the worst is named in at most {rate} of runs",
             "leaderboard": f"The first look whose interval of a difference excludes 0 is a verdict. {equal}",
             "significance": "The first look whose interval excludes 0 with the margin outside "
             f"±{tie:g} pp is a win or a loss, one whose interval lies within ±{tie:g} pp a tie. {equal}",
