@@ -1,11 +1,12 @@
 """Carry a config out: plan, dispatch, commit, progress. Nothing flows back."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
+from typing import Protocol
 
 from simfarm import registry
 from simfarm.config import RunConfig
@@ -41,6 +42,16 @@ class Progress:
         return self.played / self.seconds if self.seconds > 0 else 0.0
 
 
+class Until(Protocol):
+    """What ends a run before its plan does."""
+
+    def order(self, missing: Iterable[Gap]) -> Iterator[Gap]:
+        """What is to be played, in the order of play."""
+
+    def reached(self, receipt: Receipt | None) -> bool:
+        """Whether to stop, asked once before the first shard (None) and after every commit."""
+
+
 def check(config: RunConfig) -> None:
     """Make sure that every matchup of a config can be played on this machine, before anything is written.
 
@@ -54,13 +65,14 @@ def check(config: RunConfig) -> None:
         engine.check(matchup)
 
 
-def play(run: Run, executor: Executor, report: Callable[[Progress], None]) -> Progress:
+def play(run: Run, executor: Executor, report: Callable[[Progress], None], until: Until | None = None) -> Progress:
     """Play all that is missing of a run and commit it, shard by shard.
 
     Args:
         run: the run.
         executor: where shards are played.
         report: called once before the first shard and after every commit.
+        until: ends the run when it says so; None: all is played.
 
     Returns:
         The last progress.
@@ -74,12 +86,19 @@ def play(run: Run, executor: Executor, report: Callable[[Progress], None]) -> Pr
     with run.writer() as writer:
         committed = Coverage.of(run.committed())
         plan = size_of(run.config, committed)
-        progress = Progress(None, plan.games - plan.games_to_play, plan.games, 0, 0.0)
+        missing: Iterable[Gap] = gaps(run.config, committed)
+        to_play, blocks = plan.games_to_play, plan.blocks_to_play
+        if until is not None:
+            missing = list(until.order(missing))
+            to_play = sum((gap.stop - gap.start) * gap.matchup.games for gap in missing)
+            blocks = sum(gap.stop - gap.start for gap in missing)
+        done = plan.games - plan.games_to_play
+        progress = Progress(None, done, done + to_play, 0, 0.0)
         report(progress)
-        if not plan.gaps:
+        if not to_play or (until is not None and until.reached(None)):
             return progress
-        pace = Pace(executor.workers, plan.blocks_to_play)
-        shards = cut(run.engine, gaps(run.config, committed), pace)
+        pace = Pace(executor.workers, blocks)
+        shards = cut(run.engine, missing, pace)
         failed: list[GivenUp[Shard]] = []
         # closed here: in a traceback that is kept, an open generator would keep its workers until the program's end
         with closing(executor.map(partial(play_shard, Task.of(run)), shards)) as results:
@@ -96,8 +115,10 @@ def play(run: Run, executor: Executor, report: Callable[[Progress], None]) -> Pr
                 writer.commit(receipt)
                 pace.note(receipt.stop - receipt.start, receipt.seconds)
                 games, played = progress.games + delivery.games, progress.played + delivery.games
-                progress = Progress(receipt, games, plan.games, played, time.monotonic() - started)
+                progress = Progress(receipt, games, progress.total, played, time.monotonic() - started)
                 report(progress)
+                if until is not None and until.reached(receipt):
+                    break
     if failed:
         raise ExecutorError(_given_up(failed))
     return progress

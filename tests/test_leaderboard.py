@@ -14,11 +14,14 @@ from simfarm.core.errors import ConfigError
 from simfarm.core.model import Bot, Matchup, Rules, SourceFile
 from simfarm.executors.local import LocalExecutor
 from simfarm.report import leaderboard as module
-from simfarm.report.leaderboard import leaderboard, scores
+from simfarm.report.leaderboard import leaderboard
+from simfarm.stats.pairing import Seatings
+from simfarm.stats.tally import block_scores, conditions
 from simfarm.store import Run
 from tests.conftest import Coin
 
 ENGINE = registry.engine("coin")
+NO_SEATINGS = Seatings(pl.LazyFrame(), ENGINE.score, {})
 
 
 class SomeRules(Rules):
@@ -55,10 +58,10 @@ def test_lone_bots_are_paired_by_block_rules_and_seed() -> None:
     rows = [("a", block, "ada", int(a[block]), None) for block in range(50)]
     rows += [("b", block, "bob", int(b[block]), None) for block in range(30)]
     rows += [(key, block, "bob", 10**6, None) for key in "cd" for block in range(50)]
-    units = scores(frame(rows), ENGINE, matchups)
-    conditions = module._conditions(matchups)
-    assert conditions == [{"points": 1}, {"points": 2}]
-    board = module._board(units.filter(condition=0), conditions[0], False, ["ada", "bob"], "ada", ENGINE)
+    units = block_scores(frame(rows), ENGINE, matchups)
+    rules = conditions(matchups)
+    assert rules == [{"points": 1}, {"points": 2}]
+    board = module._board(units.filter(condition=0), rules[0], False, ["ada", "bob"], "ada", ENGINE, NO_SEATINGS)
     assert board.title == "points = 1"
     bob, ada = board.standings
     assert (ada.bot, ada.units, ada.mean) == ("ada", 50, a.mean())
@@ -79,11 +82,11 @@ def test_bots_that_meet_are_paired_in_their_block() -> None:
         ("m", 2, None, 0, None),
         ("m", 3, "bob", 1, "ada"),
     ]
-    units = scores(frame(rows), ENGINE, {"m": pair})
+    units = block_scores(frame(rows), ENGINE, {"m": pair})
     assert units.filter(bot="ada")["score"].to_list() == [3, 0, 0, 0]
     assert units.filter(bot="bob")["score"].to_list() == [0, 1, 0, 1]
     assert units.filter(bot="ada")["invalid"].to_list() == [0, 1, 0, 1]
-    board = module._board(units, {}, False, ["ada", "bob"], "ada", ENGINE)
+    board = module._board(units, {}, False, ["ada", "bob"], "ada", ENGINE, NO_SEATINGS)
     paired = next(standing.paired for standing in board.standings if standing.bot == "bob")
     assert paired is not None
     assert (paired.units, paired.difference) == (4, (-3 + 1 + 0 + 1) / 4)
@@ -103,13 +106,13 @@ def test_equal_bots_are_seldom_told_apart() -> None:
 
 
 def test_one_block_has_no_error() -> None:
-    units = scores(frame([("a", 0, "ada", 5, None)]), ENGINE, {"a": alone("ada")})
-    board = module._board(units, {}, False, ["ada"], "ada", ENGINE)
+    units = block_scores(frame([("a", 0, "ada", 5, None)]), ENGINE, {"a": alone("ada")})
+    board = module._board(units, {}, False, ["ada"], "ada", ENGINE, NO_SEATINGS)
     assert (board.standings[0].mean, board.standings[0].error, board.standings[0].paired) == (5, None, None)
 
 
 def test_a_run_that_is_not_finished(coin: Coin, tmp_path: object) -> None:
-    units = scores(frame([("a", 0, "ada", 5, None)]), ENGINE, {"a": alone("ada")})
+    units = block_scores(frame([("a", 0, "ada", 5, None)]), ENGINE, {"a": alone("ada")})
     notes = module._notes(units, {"a": alone("ada")}, (range(1),))
     assert notes[0] == "The run is not finished: 1 of 50 scores are in."
     assert notes[1].startswith("Warning: 1 of the 1 blocks judged are among the tuning seeds")

@@ -2,7 +2,7 @@
 
 import typer
 
-from simfarm.cli import audit, bots, inspect, judge, league, pack, play, report, run, status, verify
+from simfarm.cli import audit, bots, calibrate, inspect, judge, league, pack, play, power, report, run, status, verify
 
 app = typer.Typer(
     help="Play very many bot-against-bot matches, keep every game as a row, and get verdicts that hold up.",
@@ -24,6 +24,8 @@ app.command("verify")(verify.verify)
 app.command("judge")(judge.judge)
 app.command("leaderboard")(judge.leaderboard)
 app.command("pack")(pack.pack)
+app.command("power")(power.power)
+app.command("calibrate")(calibrate.calibrate)
 app.add_typer(bots.app, name="bots")
 app.add_typer(report.app, name="report")
 app.add_typer(league.app, name="league")

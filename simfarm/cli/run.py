@@ -3,7 +3,7 @@
 import json
 import sys
 from collections.abc import Iterator
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -29,10 +29,12 @@ from simfarm.cli.options import (
 )
 from simfarm.cli.progress import play
 from simfarm.config import load_config
+from simfarm.core.errors import ConfigError
 from simfarm.executors.local import LocalExecutor
 from simfarm.stats.tally import faults_by_bot
 from simfarm.store import Coverage, Run, exists, place_at
 from simfarm.store.folder import Folder
+from simfarm.until import UntilDecided
 
 
 def run(
@@ -45,6 +47,17 @@ def run(
         bool,
         typer.Option("--update", help="Let a changed config take over its folder; play what is missing."),
     ] = False,
+    until_decided: Annotated[
+        bool,
+        typer.Option(
+            "--until-decided",
+            help="Stop as soon as the verdict of the game's usual report is in, by the sequential rule: every bot "
+            "against the reference, or who is last.",
+        ),
+    ] = False,
+    max_games: Annotated[
+        int | None, typer.Option("--max-games", min=1, help="With --until-decided: at most about so many games.")
+    ] = None,
     detach: Annotated[
         bool, typer.Option("--detach", help="Play in the background; simfarm status and simfarm stop reach it.")
     ] = False,
@@ -55,21 +68,30 @@ def run(
     Run the same command again to go on after Ctrl-C, a crash or a full disk. A run may lie on an object store:
     --out s3://bucket/run; every command that reads a run takes the same URI.
 
+    --until-decided sets `method = "sequential"` in the run's [verdict]: its bounds hold at every look, so that
+    stopping early costs no certainty. Without it the plan is played whole, and the rule is the config's.
+
     Rows land in results/NAME/parts; look at them with `simfarm query` and `simfarm report`.
     """
     parsed = load_config(config)
     where = out_place(config, out)
     runs.check(parsed)
+    if max_games is not None and not until_decided:
+        raise ConfigError("--max-games goes with --until-decided")
+    if until_decided:
+        parsed = replace(parsed, verdict=parsed.verdict.model_copy(update={"method": "sequential"}))
     target = Run.create(where, parsed, update=update)
+    until = UntilDecided(target, max_games) if until_decided else None
     if detach:
         _detach(target, where, config)
         return
-    last = play(target, make_executor(executor, ray_address, workers), quiet=quiet)
+    last = play(target, make_executor(executor, ray_address, workers), quiet=quiet, until=until)
     if not quiet:
         report = registry.engine(parsed.engine).default_report
         Console(stderr=True, highlight=False, soft_wrap=True).print(
             f"{last.games:,} games in {target.place}"
             + (f", {last.played:,} of them now at {last.games_per_second:,.0f} games/s" if last.played else "")
+            + (f"\n{until.state.sentence()}" if until is not None else "")
             + "".join(f"\n{line}" for line in _faults(where))
             + f"\nnext: simfarm report {report} {where}",
             markup=False,

@@ -12,7 +12,7 @@ over units.
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,8 +21,11 @@ import polars as pl
 
 from simfarm.core.engine import Engine
 from simfarm.core.errors import ConfigError
-from simfarm.core.model import Matchup, Score, Termination
+from simfarm.core.model import Matchup
 from simfarm.report.render import Column, Report, Table, number
+from simfarm.stats.pairing import Gain, Seatings, of_same_blocks
+from simfarm.stats.sequential import Sequential, assess_run
+from simfarm.stats.tally import block_scores, conditions, faults_by_bot
 from simfarm.store import Run
 
 
@@ -35,6 +38,8 @@ class Paired:
     """Mean of its score less the reference's."""
     error: float | None
     """Standard error of that mean; None for fewer than two units."""
+    gain: Gain | None
+    """What playing the same blocks does for that error; None where it has no independent counterpart."""
 
     @property
     def z(self) -> float | None:
@@ -74,7 +79,7 @@ class Board:
     @property
     def title(self) -> str:
         """What it is of."""
-        options = ", ".join(f"{name} = {_short(value)}" for name, value in self.rules.items())
+        options = _of(self.rules)
         blocks = "public blocks" if self.public else ""
         return "; ".join(part for part in (options, blocks) if part)
 
@@ -84,8 +89,9 @@ def leaderboard(run: Run) -> Report:
 
     Its JSON has ``report``, ``engine``, ``unit``, ``reference``, ``boards`` (each with ``rules``, ``public``
     and ``bots``: ``name``, ``blocks``, ``mean``, ``error``, ``best``, one key per further mean, ``invalid``,
-    ``paired`` with ``blocks``, ``difference``, ``error``, ``z``), ``faults`` (bot -> termination -> rows),
-    ``tables`` (the game's own) and ``notes``.
+    ``paired`` with ``blocks``, ``difference``, ``error``, ``z``, ``gain`` of pairing), ``sequential`` (null, or
+    :meth:`~simfarm.stats.sequential.Sequential.to_json` with ``[verdict] method = "sequential"``), ``faults`` (bot ->
+    termination -> rows), ``tables`` (the game's own) and ``notes``.
 
     Raises:
         ConfigError: the reference takes part in no matchup.
@@ -98,94 +104,28 @@ def leaderboard(run: Run) -> Report:
         allowed = ", ".join(names) or "none, the run has no matchups"
         raise ConfigError(f"the reference {reference!r} takes part in no matchup; allowed: {allowed}")
     tables = {table.name: run.lazy(table.name) for table in engine.tables if not table.optional}
-    units = scores(tables, engine, matchups)
+    units = block_scores(tables, engine, matchups)
+    seatings = Seatings(tables[engine.score.table], engine.score, matchups)
     boards = tuple(
         _board(
-            units.filter(pl.col("condition") == condition, public=public), rules, public, names, reference, engine
+            units.filter(pl.col("condition") == condition, public=public),
+            rules,
+            public,
+            names,
+            reference,
+            engine,
+            seatings,
         )
-        for condition, rules in enumerate(_conditions(matchups))
+        for condition, rules in enumerate(conditions(matchups))
         for public in (False, True)
         if not units.filter(pl.col("condition") == condition, public=public).is_empty()
     )
     own = engine.leaderboard_tables(matchups, tables)
-    notes = tuple(_notes(units, matchups, config.plan.tuned()))
-    return render(engine, reference, boards, _faults(tables[engine.fault.table], engine), own, notes)
-
-
-def scores(tables: Mapping[str, pl.LazyFrame], engine: Engine, matchups: Mapping[str, Matchup]) -> pl.DataFrame:
-    """One row per bot and block: ``bot``, ``block``, ``unit`` (equal where bots are compared), ``condition``
-    (position in the rules that occur), ``public``, ``score``, ``invalid`` and the engine's further means.
-
-    A bot of a matchup that no row of a block names scored 0 there.
-    """
-    score: Score = engine.score
-    text = [pl.col("matchup").cast(pl.String), pl.col("block")]
-    rows = (
-        tables[score.table]
-        .group_by(*text, pl.col(score.bot).cast(pl.String).alias("bot"))
-        .agg(
-            pl.col(score.value).cast(pl.Float64).sum().alias("score"),
-            *(pl.col(name).mean() for name in engine.means),
-        )
-        .collect()
+    notes = (*_notes(units, matchups, config.plan.tuned()), *_gains(boards, reference))
+    sequential = assess_run(run, "leaderboard") if config.verdict.method == "sequential" else None
+    return render(
+        engine, reference, boards, sequential, faults_by_bot(tables[engine.fault.table], engine.fault), own, notes
     )
-    blocks = rows.select("matchup", "block").unique()
-    conditions = list(_conditions(matchups))
-    described = pl.DataFrame(
-        [
-            (
-                key,
-                bot.name,
-                conditions.index(_differing(matchup, matchups)),
-                f"{matchup.seed}" if len(matchup.bots) == 1 else key,
-            )
-            for key, matchup in matchups.items()
-            for bot in matchup.bots
-        ],
-        schema={"matchup": pl.String, "bot": pl.String, "condition": pl.Int64, "place": pl.String},
-        orient="row",
-    ).unique(maintain_order=True)
-    faults = (
-        tables[engine.fault.table]
-        .filter(pl.col(engine.fault.bot).is_not_null())
-        .filter(
-            pl.col(engine.fault.termination)
-            .cast(pl.String)
-            .is_in([t.value for t in Termination if t.is_bot_fault])
-        )
-        .select(*text, pl.col(engine.fault.bot).cast(pl.String).alias("bot"), pl.lit(1).alias("invalid"))
-        .unique()
-        .collect()
-    )
-    public = engine.public_blocks
-    return (
-        blocks.join(described, on="matchup")
-        .join(rows, on=["matchup", "block", "bot"], how="left")
-        .join(faults, on=["matchup", "block", "bot"], how="left")
-        .with_columns(
-            pl.col("score", "invalid").fill_null(0),
-            pl.format("{}/{}/{}", "condition", "place", "block").alias("unit"),
-            pl.col("block").is_in(list(public) if public is not None else []).alias("public"),
-        )
-        .sort("condition", "place", "block", "bot")
-    )
-
-
-def _differing(matchup: Matchup, matchups: Mapping[str, Matchup]) -> dict[str, Any]:
-    """The matchup's rule options that are not the same in all matchups."""
-    dumps = [other.rules.model_dump(mode="json") for other in matchups.values()]
-    own = matchup.rules.model_dump(mode="json")
-    return {name: value for name, value in own.items() if any(dump[name] != value for dump in dumps)}
-
-
-def _conditions(matchups: Mapping[str, Matchup]) -> list[dict[str, Any]]:
-    """The differing rule options of all matchups, each once, in plan order."""
-    found: list[dict[str, Any]] = []
-    for matchup in matchups.values():
-        differing = _differing(matchup, matchups)
-        if differing not in found:
-            found.append(differing)
-    return found
 
 
 def _board(
@@ -195,6 +135,7 @@ def _board(
     names: Sequence[str],
     reference: str,
     engine: Engine,
+    seatings: Seatings,
 ) -> Board:
     yardstick = units.filter(bot=reference).select("unit", pl.col("score").alias("other"))
     standings = []
@@ -208,7 +149,8 @@ def _board(
             both = own.join(yardstick, on="unit")
             if not both.is_empty():
                 gaps = (both["score"] - both["other"]).to_numpy()
-                paired = Paired(len(gaps), float(gaps.mean()), _error(gaps))
+                gain = _gain(both, name, reference, seatings)
+                paired = Paired(len(gaps), float(gaps.mean()), _error(gaps), gain)
         standings.append(
             Standing(
                 bot=name,
@@ -225,6 +167,21 @@ def _board(
     return Board(rules, public, tuple(standings))
 
 
+def _gain(both: pl.DataFrame, bot: str, reference: str, seatings: Seatings) -> Gain | None:
+    if both["meets"].any():
+        return seatings.difference(bot, reference) if seatings else None
+    return of_same_blocks(both["score"].to_numpy(), both["other"].to_numpy())
+
+
+def _gains(boards: Sequence[Board], reference: str) -> Iterator[str]:
+    for board in boards:
+        for standing in board.standings:
+            if standing.paired and standing.paired.gain:
+                of = f" ({board.title})" if board.title else ""
+                what = f"{standing.bot}'s difference from {reference}{of}"
+                yield from standing.paired.gain.sentences(what, "the same blocks")
+
+
 def _mean(column: pl.Series) -> float | None:
     mean = column.mean()
     return float(mean) if isinstance(mean, int | float) else None
@@ -232,16 +189,6 @@ def _mean(column: pl.Series) -> float | None:
 
 def _error(values: np.ndarray[Any, np.dtype[np.float64]]) -> float | None:
     return float(values.std(ddof=1)) / math.sqrt(len(values)) if len(values) > 1 else None
-
-
-def _faults(rows: pl.LazyFrame, engine: Engine) -> dict[str, dict[str, int]]:
-    fault = engine.fault
-    named = rows.filter(pl.col(fault.bot).is_not_null())
-    counts = named.group_by(pl.col(fault.bot, fault.termination).cast(pl.String)).len().collect()
-    found: dict[str, dict[str, int]] = {}
-    for bot, termination, count in sorted(counts.iter_rows()):
-        found.setdefault(bot, {})[termination] = count
-    return found
 
 
 def _notes(units: pl.DataFrame, matchups: Mapping[str, Matchup], tuned: Sequence[range]) -> list[str]:
@@ -263,6 +210,7 @@ def render(
     engine: Engine,
     reference: str,
     boards: Sequence[Board],
+    sequential: Sequential | None,
     faults: Mapping[str, Mapping[str, int]],
     own: Mapping[str, pl.DataFrame],
     notes: Sequence[str],
@@ -280,6 +228,10 @@ def render(
         tables.append(
             Table(f"{unit.capitalize()} less {reference}'s on the same blocks{of}", _columns(*heads), rows)
         )
+    if sequential is not None:
+        rows = tuple((f.bot, f.verdict.value, _of(f.condition), f.sentence(unit, 2)) for f in sequential.findings)
+        columns = tuple(Column(head) for head in ("bot", "verdict", "rules", "in words"))
+        tables.append(Table(f"Sequential verdicts against {reference}", columns, rows))
     tables.append(
         Table(
             "Faults",
@@ -292,7 +244,7 @@ def render(
         tables.append(Table(title, columns, tuple(tuple(map(_cell, row)) for row in frame.iter_rows())))
     return Report(
         title=f"Leaderboard: {engine.name}, reference {reference}",
-        paragraphs=tuple(notes),
+        paragraphs=(*([sequential.text(0.0), sequential.sentence()] if sequential else []), *notes),
         tables=tuple(table for table in tables if table.rows),
         data={
             "report": "leaderboard",
@@ -300,6 +252,7 @@ def render(
             "unit": unit,
             "reference": reference,
             "boards": [_board_json(board, tuple(engine.means)) for board in boards],
+            "sequential": sequential.to_json() if sequential else None,
             "faults": faults,
             "tables": {title: frame.to_dicts() for title, frame in own.items()},
             "notes": list(notes),
@@ -351,6 +304,7 @@ def _board_json(board: Board, means: Sequence[str]) -> dict[str, Any]:
                     "difference": standing.paired.difference,
                     "error": standing.paired.error,
                     "z": standing.paired.z,
+                    "gain": standing.paired.gain.ratio if standing.paired.gain else None,
                 },
             }
             for standing in board.standings
@@ -364,6 +318,10 @@ def _cell(value: object) -> str:
     if isinstance(value, int | float) and not isinstance(value, bool):
         return number(value, 0 if isinstance(value, int) else 2)
     return str(value)
+
+
+def _of(rules: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name} = {_short(value)}" for name, value in rules.items())
 
 
 def _short(value: object) -> str:

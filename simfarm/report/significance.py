@@ -4,7 +4,7 @@
 The method is explained in :mod:`simfarm.stats.margin`.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +13,10 @@ import polars as pl
 from simfarm.core.errors import ConfigError
 from simfarm.core.model import Deal, Fault, Matchup, Score
 from simfarm.report.render import Column, Report, Table, number
-from simfarm.stats.margin import Estimate, Moments, Rule
+from simfarm.stats.margin import Estimate, Judgement, Moments, Rule
+from simfarm.stats.pairing import Gain, Seatings
+from simfarm.stats.rounds import Rounds, Span
+from simfarm.stats.sequential import Sequential, assess
 from simfarm.stats.tally import SeatingTally, SeatTally, Tally, faults_by_bot
 from simfarm.store import Run
 
@@ -38,6 +41,8 @@ class BotResult:
     """The verdict in words."""
     games_to_decide: int | None
     """Games in all that would settle an open verdict at the present margin."""
+    pairing: Gain | None
+    """What the shared deals do for its margin; None where deals are fresh."""
     penalties: int | None
     """Rule breaches; None where the game counts none."""
     faults: Mapping[str, int]
@@ -64,6 +69,10 @@ class SignificanceReport:
     points: float
     reference: str
     rule: Rule
+    method: str
+    """Whose verdicts stand: ``fixed``, the rule's over all rows, or ``sequential``."""
+    sequential: Sequential
+    """What the sequential rule says, whichever method is chosen."""
     bots: tuple[BotResult, ...]
     seats: tuple[SeatTally, ...]
     bot_seats: tuple[SeatTally, ...]
@@ -85,10 +94,13 @@ class SignificanceReport:
         games, planned_games   games in the rows, games of the whole run
         blocks, points         independent blocks in the rows, points of all bots
         reference              name of the bot that others are compared with
-        rule                   ``sigmas``, ``tie_pp``, ``error_rate`` (of one comparison, a fraction), ``text``
+        rule                   ``method`` (``fixed`` or ``sequential``), ``sigmas``, ``tie_pp``, ``error_rate`` (of
+                               one comparison, a fraction), ``text``
+        sequential             :meth:`~simfarm.stats.sequential.Sequential.to_json`
         bots                   list in config order: ``name``, ``games``, ``points``, ``wins``, ``share_percent``,
                                ``share_error_pp``, ``margin_pp``, ``sigma_pp``, ``z``, ``verdict``, ``sentence``,
-                               ``games_to_decide``, ``penalties``, ``eligible``, ``faults`` (termination -> rows);
+                               ``games_to_decide``, ``penalties``, ``eligible``, ``faults`` (termination -> rows),
+                               ``pairing_gain`` (games of an independent design that one game is worth; null: none);
                                a verdict is ``win``, ``loss``, ``tie``, ``undecided`` or ``reference``
         seats                  list: ``seat``, ``games``, ``wins``, ``points``, ``share_percent``
         bot_seats              the same with ``bot``: the share of the points of its games at that seat
@@ -106,11 +118,13 @@ class SignificanceReport:
             "points": self.points,
             "reference": self.reference,
             "rule": {
+                "method": self.method,
                 "sigmas": self.rule.sigmas,
                 "tie_pp": self.rule.tie,
-                "error_rate": self.rule.error_rate(self.blocks),
-                "text": self.rule.text(self.blocks, self.comparisons),
+                "error_rate": self.rule.alpha if self._is_sequential else self.rule.error_rate(self.blocks),
+                "text": self.text,
             },
+            "sequential": self.sequential.to_json(),
             "bots": [_bot_json(bot) for bot in self.bots],
             "seats": [_seat_json(seat) for seat in self.seats],
             "bot_seats": [{"bot": seat.bot, **_seat_json(seat)} for seat in self.bot_seats],
@@ -126,15 +140,35 @@ class SignificanceReport:
             "notes": list(self.notes()),
         }
 
+    @property
+    def _is_sequential(self) -> bool:
+        return self.method == "sequential"
+
+    @property
+    def text(self) -> str:
+        """The rule of the verdicts in words."""
+        if self._is_sequential:
+            return self.sequential.text(self.rule.tie)
+        return self.rule.text(self.blocks, self.comparisons)
+
     def notes(self) -> Iterator[str]:
         """Sentences on what limits the figures."""
-        if self.games < self.planned:
+        if self._is_sequential:
+            yield self.sequential.sentence()
+            yield (
+                f"{self.games:,} of {self.planned:,} planned games are in. Verdicts follow from whole rounds in "
+                "order alone; the other figures are of all these games."
+            )
+        elif self.games < self.planned:
             yield (
                 f"The run is not finished: {self.games:,} of {self.planned:,} games are in. "
                 "The rule's error rate holds at its end."
             )
         if len({bot.games for bot in self.bots}) > 1:
             yield "The bots have played unequal numbers of games; a share favours those that have played more."
+        for bot in self.bots:
+            if bot.pairing:
+                yield from bot.pairing.sentences(f"{bot.name}'s margin", "one deal in all seatings")
         for bot in self.bots:
             if bot.penalties:
                 times = "penalty" if bot.penalties == 1 else "penalties"
@@ -173,6 +207,8 @@ def analyse_run(run: Run) -> SignificanceReport:
         bots=[bot.name for bot in config.bots],
         reference=config.verdict.reference,
         rule=Rule(config.verdict.tie, config.verdict.sigmas),
+        method=config.verdict.method,
+        committed=[(receipt.key, receipt.start, receipt.stop) for receipt in run.receipts()],
     )
 
 
@@ -187,6 +223,8 @@ def analyse(
     bots: Sequence[str],
     reference: str | None,
     rule: Rule,
+    method: str = "fixed",
+    committed: Iterable[Span] | None = None,
 ) -> SignificanceReport:
     """The figures, from rows wherever they come from.
 
@@ -200,6 +238,8 @@ def analyse(
         bots: names in the order of the report; those in no matchup are left out.
         reference: the bot that others are compared with; None: the first.
         rule: the decision rule.
+        method: ``fixed`` or ``sequential``: whose verdicts stand.
+        committed: blocks whose rows are all there; None: those of the whole plan.
 
     Raises:
         ConfigError: the reference takes part in no matchup.
@@ -212,9 +252,15 @@ def analyse(
         allowed = ", ".join(names) or "none, the run has no matchups"
         raise ConfigError(f"the reference {reference!r} takes part in no matchup; allowed: {allowed}")
     clustered = any(matchup.deal is Deal.SHARED or matchup.games != 1 for matchup in matchups.values())
-    moments = Moments.of(rows, score, names, clustered)
+    rounds = Rounds.of(matchups)
+    moments = Moments.of(rows, score, names, clustered, rounds)
+    assert moments.totals is not None
+    complete = rounds.count if committed is None else rounds.complete(committed)
+    sequential = assess("significance", moments.totals, complete, rule=rule, bots=names, reference=reference)
+    found = {finding.bot: finding for finding in sequential.findings}
     tally = Tally(rows, score, matchups, moments.blocks)
     faults = faults_by_bot(fault_rows, fault)
+    seatings = Seatings(rows, score, matchups)
     results = []
     for name in names:
         games = tally.bot_games[name]
@@ -224,6 +270,8 @@ def analyse(
         elif games and tally.bot_games[reference]:
             margin = moments.margin(name, reference)
             judgement = rule.judge(margin, moments.n, tally.games)
+            if method == "sequential":
+                judgement = Judgement(found[name].verdict, found[name].sentence("pp", 3), None)
             verdict, sentence, needed = judgement.verdict.value, judgement.sentence, judgement.games_to_decide
         results.append(
             BotResult(
@@ -236,6 +284,7 @@ def analyse(
                 verdict=verdict,
                 sentence=sentence,
                 games_to_decide=needed,
+                pairing=seatings.margin(name, reference) if seatings and margin is not None else None,
                 penalties=tally.penalties[name] if score.penalties else None,
                 faults=faults[name],
             )
@@ -249,6 +298,8 @@ def analyse(
         points=moments.total,
         reference=reference,
         rule=rule,
+        method=method,
+        sequential=sequential,
         bots=tuple(results),
         seats=tuple(tally.seats()),
         bot_seats=tuple(tally.bot_seats()),
@@ -273,6 +324,7 @@ def _bot_json(bot: BotResult) -> dict[str, Any]:
         "penalties": bot.penalties,
         "eligible": bot.eligible,
         "faults": dict(bot.faults),
+        "pairing_gain": bot.pairing.ratio if bot.pairing else None,
     }
 
 
@@ -288,7 +340,6 @@ def _seat_json(seat: SeatTally) -> dict[str, Any]:
 
 def render(result: SignificanceReport) -> Report:
     """Lay the figures out; every table that has rows is shown."""
-    rule = result.rule
     names = [bot.name for bot in result.bots]
     games = (
         f"{result.games:,} games in {result.blocks:,} independent blocks, {number(result.points)} {result.unit}"
@@ -347,7 +398,7 @@ def render(result: SignificanceReport) -> Report:
     ]
     return Report(
         title=f"Significance: {result.engine}, reference {result.reference}",
-        paragraphs=(f"{games}.", rule.text(result.blocks, result.comparisons), *result.notes()),
+        paragraphs=(f"{games}.", result.text, *result.notes()),
         tables=tuple(table for table in tables if table.rows),
         data=result.to_json(),
     )
