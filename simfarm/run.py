@@ -13,7 +13,7 @@ from simfarm.config import RunConfig
 from simfarm.core.errors import ConfigError, ExecutorError
 from simfarm.core.model import Shard
 from simfarm.executors import ATTEMPTS, Executor, GivenUp
-from simfarm.plan import Pace, cut, gaps, size_of
+from simfarm.plan import Gap, Pace, cut, gaps, size_of
 from simfarm.store import Coverage, Failure, Receipt, Run, write_part
 from simfarm.worker import Task, play_shard
 

@@ -2,7 +2,21 @@
 
 import typer
 
-from simfarm.cli import audit, bots, calibrate, inspect, judge, league, pack, play, power, report, run, status, verify
+from simfarm.cli import (
+    audit,
+    bots,
+    calibrate,
+    inspect,
+    judge,
+    league,
+    pack,
+    play,
+    power,
+    report,
+    run,
+    status,
+    verify,
+)
 
 app = typer.Typer(
     help="Play very many bot-against-bot matches, keep every game as a row, and get verdicts that hold up.",
