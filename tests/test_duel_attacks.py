@@ -32,6 +32,7 @@ class Attack:
     body: str
     outcome: str | tuple[Termination, ...]
     games: int = 2
+    turn_limit_ms: int = 200
 
 
 def turn(code: str) -> str:
@@ -160,7 +161,13 @@ ATTACKS = [
     Attack("printLog flood", turn("for (let i = 0; i < 1000; i++) printLog('x'.repeat(10000))"), NOTHING),
     Attack("console flood", turn("for (let i = 0; i < 1000; i++) console.log({ i })"), NOTHING),
     Attack("a name of 256 MB", "player_name = 'x'.repeat(2 ** 28);" + turn(""), NOTHING),
-    Attack("an error of 256 MB", "onRoundStart() { throw 'x'.repeat(2 ** 28) }" + turn(""), NOTHING, games=1),
+    Attack(
+        "an error of 256 MB",
+        "onRoundStart() { throw 'x'.repeat(2 ** 28) }" + turn(""),
+        NOTHING,
+        games=1,
+        turn_limit_ms=5000,
+    ),
     # Only later
     Attack(
         "a constructor that throws from the second game on",
@@ -175,9 +182,9 @@ ATTACKS = [
 ]
 
 
-def rows(body: str, games: int) -> dict[str, pl.DataFrame]:
-    table = matchup(bot("attacker", f"class {{ {body} }}"), bot("caller", CALLER), games=games, rules=RULES)
-    return play(table)
+def rows(body: str, games: int, turn_limit_ms: int = 200) -> dict[str, pl.DataFrame]:
+    rules = {**RULES, "turn_limit_ms": turn_limit_ms}
+    return play(matchup(bot("attacker", f"class {{ {body} }}"), bot("caller", CALLER), games=games, rules=rules))
 
 
 @pytest.fixture(scope="module")
@@ -188,7 +195,7 @@ def twins() -> dict[str, pl.DataFrame]:
 
 @pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: attack.name)
 def test_an_attack(attack: Attack, twins: dict[str, pl.DataFrame]) -> None:
-    found = rows(attack.body, attack.games)
+    found = rows(attack.body, attack.games, attack.turn_limit_ms)
     games = found["games"]
     assert games.height == attack.games
     if isinstance(attack.outcome, str):
@@ -197,13 +204,14 @@ def test_an_attack(attack: Attack, twins: dict[str, pl.DataFrame]) -> None:
         assert games["fault_bot"].null_count() == attack.games
         assert games["attempts_seat0"].sum() == 0
         return
-    for termination, fault, winner, detail in games.select(
-        "termination", "fault_bot", "winner_bot", "detail"
+    for termination, fault, winner, detail, request in games.select(
+        "termination", "fault_bot", "winner_bot", "detail", "last_request"
     ).iter_rows():
         assert Termination(termination) in attack.outcome
         if Termination(termination) is not Termination.COMPLETED:
             assert (fault, winner) == ("attacker", "caller")
             assert detail
+            assert request
     if attack.outcome == FORBIDDEN:
         assert games["attempts_seat0"].min() > 0
 

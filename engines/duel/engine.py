@@ -33,7 +33,7 @@ class DuelEngine(Engine):
     """See README.md beside this file for the rules as played and for what a bot may rely on."""
 
     name = "duel"
-    version = 1
+    version = 2
     rules = DuelRules
     tables = (GAMES, SETS, ROUNDS)
     score = Score("games", "winner_bot", "won", "wins", seating="seating", seat="winner_seat")
@@ -102,7 +102,9 @@ class DuelEngine(Engine):
         matchup = shard.matchup
         played = play_blocks(matchup, shard.start, shard.stop)
         details = [
-            (index * matchup.games + row, text) for index, rows in enumerate(played) for row, text in rows.details
+            (index * matchup.games + detail.row, detail.text, detail.evidence)
+            for index, rows in enumerate(played)
+            for detail in rows.details
         ]
         blocks = block_column((rows.block, rows.game_count) for rows in played)
         games = games_table(b"".join(rows.games for rows in played), blocks, details, matchup)

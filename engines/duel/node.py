@@ -25,10 +25,11 @@ from simfarm.core.errors import ToolError
 
 HEAP_BYTES = 200 << 20
 """What both bots together may keep in memory, JavaScript objects and buffers."""
+OLD_SPACE_BYTES = 320 << 20
+"""At this much of JavaScript objects in one call the process goes down."""
 EXIT_MEMORY = 70
 """The exit code by which the referee says that more than this is in use."""
 _BOT_MADE = (EXIT_MEMORY, -signal.SIGABRT, -signal.SIGTRAP, -signal.SIGSEGV, -signal.SIGILL)
-_OLD_SPACE_MB = 320
 _DATA_BYTES = 1 << 30
 _STDERR_TAIL = 2000
 _POLL_SECONDS = 0.05
@@ -103,7 +104,7 @@ class Node:
             "--experimental-shadow-realm",
             "--experimental-vm-modules",
             "--no-warnings",
-            f"--max-old-space-size={_OLD_SPACE_MB}",
+            f"--max-old-space-size={OLD_SPACE_BYTES >> 20}",
             "-e",
             boot,
         ]

@@ -1,11 +1,11 @@
 // What stands in a bot's realm before the bot does: its walls, and the seat through which the referee calls it.
 //
-// The referee evaluates this text in a new ShadowRealm and calls it with the generator of random.mjs. It shares the
-// realm with a hostile bot. So it takes what it needs of the built-ins before the bot is loaded, afterwards uses
+// The referee evaluates this text in a new ShadowRealm and calls it with the functions of random.mjs and request.mjs. It
+// shares the realm with a hostile bot. So it takes what it needs of the built-ins before the bot is loaded, afterwards uses
 // nothing that a bot could have changed (no methods of arrays, strings or functions; only syntax and what it took),
 // and has no secret: whatever a bot changed here would change what it is told about the game and no more. Only numbers
 // and strings go in and out, and no function of the referee's realm is ever handed to this one.
-(function inside(stream) {
+(function inside(stream, request) {
   "use strict";
 
   const { apply, construct, defineProperty, deleteProperty, getPrototypeOf, ownKeys } = Reflect;
@@ -29,14 +29,22 @@
   const KEPT = `Object Function Array Number parseFloat parseInt Infinity NaN undefined Boolean String Symbol Date Promise
     RegExp Error AggregateError EvalError RangeError ReferenceError SyntaxError TypeError URIError SuppressedError globalThis
     JSON Math ArrayBuffer Uint8Array Int8Array Uint16Array Int16Array Uint32Array Int32Array BigUint64Array BigInt64Array
-    Uint8ClampedArray Float16Array Float32Array Float64Array DataView Map BigInt Set Iterator WeakMap WeakSet Proxy Reflect
-    decodeURI decodeURIComponent encodeURI encodeURIComponent escape unescape isFinite isNaN DisposableStack`;
+    Uint8ClampedArray Float16Array Float32Array Float64Array DataView Map BigInt Set Iterator Proxy Reflect decodeURI
+    decodeURIComponent encodeURI encodeURIComponent escape unescape isFinite isNaN DisposableStack`;
+  // WeakMap and WeakSet are not kept: to collect large ones takes seconds, and it may be the opponent's call that pays.
   const TRAPPED = `process require global Buffer Deno Bun gc WebAssembly SharedArrayBuffer Atomics ShadowRealm Worker fetch
     XMLHttpRequest WebSocket importScripts postMessage window document self parent top frames opener localStorage
     setTimeout setInterval setImmediate queueMicrotask`;
 
   let attempts = 0; // what the walls recognised as an attempt to get out, in this game
   let attempt = "";
+  let attemptRequest = ""; // and the call in which the first was made, with the answer before it
+  let attemptReply = "";
+  let door = ""; // of the call that goes on, and the numbers that came with it
+  let given1 = 0;
+  let given2 = 0;
+  let given3 = 0;
+  let answer; // to the last onTurnStart
   let exceptions = 0; // callbacks that threw, in this game
   let exception = "";
   let logging = false;
@@ -45,7 +53,10 @@
   let microseconds = 0; // the simulated clock
 
   function attempted(what) {
-    if (attempts++ === 0) attempt = what;
+    if (attempts++ !== 0) return;
+    attempt = what;
+    attemptRequest = request(door, given1, given2, given3, total, remain, opCard);
+    attemptReply = reply();
   }
 
   // ---------------------------------------------------------------------------------------------- walls
@@ -178,6 +189,15 @@
   let remain = 0; // remain_round_count of the round that is played
   let rounds = 0;
   let opCard = 0; // the opponent's first card in the round that is played
+  let fresh = false; // whether the class has been loaded and not been constructed since
+
+  function enter(name, a = 0, b = 0, c = 0) {
+    door = name;
+    given1 = a;
+    given2 = b;
+    given3 = c;
+    microseconds += CALL_US;
+  }
 
   function describe(error) {
     try {
@@ -201,6 +221,8 @@
     fileName = name;
     random = stream(a, b, c, d);
     setClock(startMs);
+    door = "load";
+    fresh = true;
     let text;
     try {
       // The completion value of an expression statement: nothing gets a name, a closing semicolon does no harm.
@@ -222,8 +244,13 @@
     ante = firstAnte;
     rounds = maxRounds;
     logging = log === 1;
-    attempts = exceptions = lineCount = 0;
-    attempt = exception = lines = "";
+    door = "create";
+    answer = undefined;
+    exceptions = lineCount = 0;
+    exception = lines = "";
+    if (!fresh) attempts = 0; // an attempt while it was loaded counts in the first game
+    if (attempts === 0) attempt = attemptRequest = attemptReply = "";
+    fresh = false;
     try {
       bot = new Bot();
       if ((typeof bot !== "object" || bot === null) && typeof bot !== "function") return "the constructor gave no object";
@@ -237,6 +264,7 @@
   }
 
   function playerName() {
+    door = "playerName";
     try {
       const name = bot.player_name;
       return typeof name === "string" ? cut(name, NAME_LENGTH) : "";
@@ -246,7 +274,7 @@
   }
 
   function startGame() {
-    microseconds += CALL_US;
+    enter("startGame");
     try {
       if (bot.onGameStart !== undefined) bot.onGameStart();
     } catch (error) {
@@ -255,8 +283,8 @@
   }
 
   function startSet() {
-    microseconds += CALL_US;
-    remain = rounds;
+    enter("startSet");
+    remain = rounds - 1;
     try {
       if (bot.onSetStart !== undefined) bot.onSetStart({ my_coins: total / 2 });
     } catch (error) {
@@ -270,36 +298,46 @@
   // bits), and the last round's result (0: there was none, 1: lost, 2: tie, 3: won).
   function deal(coins, packed) {
     if (packed >>> 21 !== 0) endRound(coins, packed);
-    const others = total - coins;
-    const first = ((packed >>> 15) & 1) === 1;
+    startRound(coins, packed);
+    return firstTurn(coins, packed);
+  }
+
+  function startRound(coins, packed) {
+    enter("startRound", coins, packed);
     opCard = (packed >>> 10) & 31;
-    remain -= 1;
-    microseconds += CALL_US;
     try {
       if (bot.onRoundStart !== undefined) {
         bot.onRoundStart({
           my_coins: coins,
-          op_coins: others,
+          op_coins: total - coins,
           my_cards: [packed & 31, (packed >>> 5) & 31],
           op_card: opCard,
-          first_turn: first,
+          first_turn: ((packed >>> 15) & 1) === 1,
           remain_round_count: remain,
         });
       }
     } catch (error) {
       failed("onRoundStart", error);
     }
-    if (!first) return 0;
-    const less = coins < others ? coins : others;
-    const bet = ante < less ? ante : less;
+    remain -= 1;
+  }
+
+  function firstTurn(coins, packed) {
+    if (((packed >>> 15) & 1) === 0) return 0;
+    const bet = openingBet(coins);
     return turn(coins, bet, bet);
+  }
+
+  function openingBet(coins) {
+    const less = coins < total - coins ? coins : total - coins;
+    return ante < less ? ante : less;
   }
 
   // The answer; NaN where the bot gave none that is a number.
   function turn(coins, myBet, opBet) {
-    microseconds += CALL_US;
+    enter("turn", coins, myBet, opBet);
     try {
-      const answer = bot.onTurnStart({
+      answer = bot.onTurnStart({
         my_coins: coins,
         op_coins: total - coins,
         my_bet_coins: myBet,
@@ -313,7 +351,7 @@
   }
 
   function endRound(coins, packed) {
-    microseconds += CALL_US;
+    enter("endRound", coins, packed);
     try {
       if (bot.onRoundEnd !== undefined) {
         bot.onRoundEnd({
@@ -329,7 +367,7 @@
   }
 
   function endSet(coins, win) {
-    microseconds += CALL_US;
+    enter("endSet", coins, win);
     try {
       if (bot.onSetEnd !== undefined) bot.onSetEnd({ win, my_coins: coins, op_coins: total - coins });
     } catch (error) {
@@ -338,12 +376,23 @@
   }
 
   function endGame(win) {
-    microseconds += CALL_US;
+    enter("endGame", win);
     try {
       if (bot.onGameEnd !== undefined) bot.onGameEnd({ win });
     } catch (error) {
       failed("onGameEnd", error);
     }
+  }
+
+  // What the bot is asked when a door is called next.
+  function preview(name, a, b, c) {
+    if (name !== "firstTurn") return request(name, a, b, c, total, remain, opCard);
+    return request("turn", a, openingBet(a), openingBet(a), total, remain, opCard);
+  }
+
+  // The last answer as text, "" if there was none in this game.
+  function reply() {
+    return answer === undefined ? "" : shown(answer);
   }
 
   function takeLog() {
@@ -366,6 +415,8 @@
     startGame,
     startSet,
     deal,
+    startRound,
+    firstTurn,
     turn,
     endRound,
     endSet,
@@ -373,6 +424,10 @@
     takeLog,
     attempts: () => attempts,
     attempt: () => attempt,
+    attemptRequest: () => attemptRequest,
+    attemptReply: () => attemptReply,
+    preview,
+    reply,
     exceptions: () => exceptions,
     exception: () => exception,
   };
