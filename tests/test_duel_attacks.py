@@ -45,6 +45,11 @@ def quietly(code: str) -> str:
     return turn(f"try {{ {code} }} catch {{}}")
 
 
+def gives_up_if(condition: str) -> str:
+    """A body that calls unless something is so."""
+    return f"onTurnStart(data) {{ return {condition} ? -1 : data.op_bet_coins }}"
+
+
 FORBIDDEN = (Termination.FORBIDDEN,)
 HUNG = (Termination.TIMEOUT,)
 FULL = (Termination.MEMORY_LIMIT, Termination.TIMEOUT)
@@ -78,7 +83,34 @@ ATTACKS = [
     Attack("worker", quietly("new Worker('data:text/javascript,0')"), FORBIDDEN),
     Attack("import of a builtin", turn("import('fs').then((fs) => fs.writeFileSync('/tmp/x', ''))"), NOTHING),
     Attack("import of the opponent's source", turn("import('./caller.js')"), NOTHING),
-    Attack("weak references", quietly("new FinalizationRegistry(() => 0).register({}); new WeakRef({})"), NOTHING),
+    Attack("import of a file", turn("import('file:///etc/passwd'); import('/proc/self/environ')"), NOTHING),
+    Attack("import of a text", turn("import('data:text/javascript,process.exit(1)')"), NOTHING),
+    Attack(
+        "weak references and what else is gone",
+        gives_up_if(
+            "['WeakRef', 'FinalizationRegistry', 'WeakMap', 'WeakSet', 'Intl', 'URL'].some((n) => n in globalThis)"
+        ),
+        NOTHING,
+    ),
+    Attack(
+        "objects of another realm, where the stack ends",
+        """foreign = 0;
+        climb(left) {
+          try { this.climb(left + 1) } catch {
+            for (const reach of [() => import("fs"), () => Promise.reject(1), () => new Error("x").stack,
+              () => null.x, () => printLog("x"), () => new Date(), () => Math.random(), () => [].sort(() => 0)]) {
+              let got;
+              try { got = reach() } catch (error) { got = error }
+              if (typeof got === "object" && !(got instanceof Object)) this.foreign++;
+            }
+            if (left % 4) throw 1;
+          }
+        }
+        onTurnStart(data) { try { this.climb(1) } catch {} return this.foreign === 0 ? data.op_bet_coins : -1 }""",
+        NOTHING,
+        games=1,
+        turn_limit_ms=5000,
+    ),
     # Changing what others use
     Attack(
         "prototype pollution",
@@ -130,6 +162,8 @@ ATTACKS = [
             "Symbol.iterator",
             "{ valueOf() { for (;;); }, toString() { throw 1 }, [Symbol.toPrimitive]() { for (;;); } }",
             "new Proxy({}, { get() { throw 1 }, getPrototypeOf() { throw 1 }, ownKeys() { for (;;); } })",
+            "-0",
+            "'x'.repeat(2 ** 28)",
             "data.op_bet_coins - 1",
             "data.my_coins + 1",
         )
@@ -137,9 +171,20 @@ ATTACKS = [
     Attack("an async callback", "async onTurnStart(data) { return data.op_bet_coins }", FOLDS),
     Attack("throws", "onTurnStart() { throw null }", FOLDS),
     Attack("throws what cannot be shown", "onTurnStart() { throw { get stack() { throw 1 } } }", FOLDS),
+    Attack(
+        "throws a proxy that throws",
+        "onTurnStart() { throw new Proxy({}, { get() { throw 1 }, getPrototypeOf() { throw 1 } }) }",
+        FOLDS,
+    ),
+    Attack("throws half a character", "onTurnStart() { throw '\\ud800' }", FOLDS),
+    Attack("is named by half a character", "player_name = '\\ud800';" + turn(""), NOTHING),
     Attack("endless recursion", "onTurnStart(data) { return this.onTurnStart(data) }", FOLDS),
     Attack("string bomb", "onTurnStart() { for (let text = 'x'; ; text += text); }", FOLDS),
     # Never returning
+    Attack(
+        "endless loop while it is loaded", "static { for (;;); }" + turn(""), (Termination.NOT_STARTED,), games=1
+    ),
+    Attack("endless loop in the constructor", "constructor() { for (;;); }", (Termination.NOT_STARTED,), games=1),
     Attack("endless loop", "onTurnStart() { for (;;); }", HUNG),
     Attack("endless loop at the end of a round", "onRoundEnd() { for (;;); }" + turn(""), HUNG, games=1),
     Attack("endless loop at the end of the game", "onGameEnd() { for (;;); }" + turn(""), HUNG, games=1),
@@ -160,6 +205,7 @@ ATTACKS = [
     Attack("buffers", turn("(globalThis.all ??= []).push(new Uint8Array(2e7).fill(1))"), FULL, games=1),
     Attack("printLog flood", turn("for (let i = 0; i < 1000; i++) printLog('x'.repeat(10000))"), NOTHING),
     Attack("console flood", turn("for (let i = 0; i < 1000; i++) console.log({ i })"), NOTHING),
+    Attack("a line of 256 MB", turn("printLog('x'.repeat(2 ** 28))"), NOTHING, games=1, turn_limit_ms=5000),
     Attack("a name of 256 MB", "player_name = 'x'.repeat(2 ** 28);" + turn(""), NOTHING),
     Attack(
         "an error of 256 MB",

@@ -50,6 +50,10 @@ class Evidence:
         )
 
 
+NO_EVIDENCE = Evidence()
+"""Of a row in which nobody is at fault."""
+
+
 def printable(data: bytes) -> str:
     """Bytes from a bot as text that does nothing to a terminal: what is no UTF-8 and what is no printable character
     is escaped as in Python, line ends and tabs apart."""
