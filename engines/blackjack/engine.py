@@ -125,7 +125,7 @@ class BlackjackEngine(Engine):
                 name,
                 partial(languages.tried, name),
                 f"no bots in {name}",
-                "install what is named, or write bots in another language",
+                "install it, or write bots in another language",
                 needed=name in bundled,
             )
 

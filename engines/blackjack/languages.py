@@ -88,7 +88,10 @@ def tried(name: str) -> str:
     """
     language = LANGUAGES[name]
     source = SourceFile(f"Idle{language.suffixes[0]}", language.idle.encode())
-    bot, _ = build(Bot("idle", (source,), language=name))
+    try:
+        bot = language.make(Bot("idle", (source,), language=name))
+    except CompileError as error:
+        raise BotError(_one_line(str(error), source.path)) from None
     assert bot.command is not None
     with tempfile.TemporaryDirectory(prefix="simfarm-idle-") as folder:
         for file in (*bot.files, source):
