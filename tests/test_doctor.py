@@ -1,4 +1,4 @@
-"""``simfarm doctor``: what is there is found by trying it, what lacks or is broken is told apart, and the exit code."""
+"""``simfarm doctor``: what is there is found by trying it, what lacks is told from what is broken."""
 
 import json
 import subprocess

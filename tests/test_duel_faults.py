@@ -123,7 +123,7 @@ def test_a_bot_that_delays_a_set_without_hanging_loses() -> None:
 
 
 def test_comments_cannot_keep_the_loader_busy(tmp_path: Path) -> None:
-    with pytest.raises(BotError, match="must hold a class expression"):
+    with pytest.raises(BotError, match="must hold one class and nothing else"):
         ENGINE.load(spec(tmp_path, "busy", "/**/" * 5000 + "x"))
     one = "class { onTurnStart() {} }"
     with pytest.raises(BotError, match="more than one class expression"):

@@ -152,10 +152,22 @@ class DuelEngine(Engine):
             "rounds": rounds,
             "turns": int(games["turns"].sum()),
             "rounds_per_second": rounds / seconds if seconds > 0 else 0.0,
+            "notes": _notes(games),
             "bots": totals([bot.name for matchup in matchups for bot in matchup.bots], games),
         }
 
 
 def _expect_class(spec: BotSpec, text: str) -> None:
     if BEFORE_CLASS.match(text) is None:
-        raise BotError(f"bot {spec.name!r}: {spec.file}:1: must hold a class expression: class {{ ... }}")
+        raise BotError(
+            f"bot {spec.name!r}: {spec.file}:1: must hold one class and nothing else, as in class {{ ... }}"
+        )
+
+
+def _notes(games: pl.DataFrame) -> list[str]:
+    """What was seen in the first game of which there is something to say."""
+    told = games.filter(pl.col("detail").is_not_null())
+    return [
+        f"something to say about {told.height:,} of {games.height:,} games; first, block {block} game {game}: {text}"
+        for game, block, text in told.head(1).select("game", "block", "detail").iter_rows()
+    ]

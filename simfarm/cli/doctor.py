@@ -48,10 +48,7 @@ def _report(found: list[tuple[str, Finding]]) -> Report:
         title="simfarm doctor",
         paragraphs=(
             f"{verdict}; {others} other thing{'' if others == 1 else 's'} to know about",
-            *(
-                f"{finding.what} {_state(finding)}: {finding.costs}; to mend it: {finding.remedy}"
-                for finding in wrong
-            ),
+            *map(_advice, wrong),
         ),
         tables=(
             Table(
@@ -66,3 +63,8 @@ def _report(found: list[tuple[str, Finding]]) -> Report:
 
 def _state(finding: Finding) -> str:
     return f"{finding.status}, needed" if finding.needed and finding.status is not Status.OK else finding.status
+
+
+def _advice(finding: Finding) -> str:
+    without = f"Without it {finding.costs}. What to do: {finding.remedy}."
+    return f"{finding.what} {_state(finding)}: {finding.found}. {without}"

@@ -47,6 +47,7 @@
   let answer; // to the last onTurnStart
   let exceptions = 0; // callbacks that threw, in this game
   let exception = "";
+  let oddity = ""; // the first answer that was no number, in this game
   let logging = false;
   let lines = "";
   let lineCount = 0;
@@ -247,7 +248,7 @@
     door = "create";
     answer = undefined;
     exceptions = lineCount = 0;
-    exception = lines = "";
+    exception = oddity = lines = "";
     if (!fresh) attempts = 0; // an attempt while it was loaded counts in the first game
     if (attempts === 0) attempt = attemptRequest = attemptReply = "";
     fresh = false;
@@ -344,6 +345,7 @@
         op_bet_coins: opBet,
       });
       if (typeof answer === "number") return answer;
+      if (oddity === "") oddity = `onTurnStart: no number but ${typeof answer === "object" ? "an object" : shown(answer)}`;
     } catch (error) {
       failed("onTurnStart", error);
     }
@@ -429,7 +431,7 @@
     preview,
     reply,
     exceptions: () => exceptions,
-    exception: () => exception,
+    exception: () => exception || oddity,
   };
   return (name) => doors[name];
 })
