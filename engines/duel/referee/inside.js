@@ -21,6 +21,7 @@
   const NAME_LENGTH = 64; // characters of a player_name that are shown
   const LINE_LENGTH = 1000; // characters of a printLog line that are kept
   const LOG_LINES = 20_000; // printLog lines that are kept of one game
+  const HUGE_LENGTH = 1_000_000; // characters from which on nothing is kept of a text
   const ERROR_LENGTH = 500; // characters of an error that are kept
   const UNNAMED = "_will be replaced_"; // statement: "If left as is, it will be replaced by Player1 or Player2"
   const READ_US = 100; // how far the simulated clock moves when it is read: loops that wait for it end
@@ -153,6 +154,7 @@
   // The start of a text as a text of its own: a slice would keep all of it in memory.
   function cut(text, length) {
     if (text.length <= length) return text;
+    if (text.length > HUGE_LENGTH) return `[${text.length} characters]`; // to look at one character costs as much as all
     let start = "";
     for (let index = 0; index < length; index++) start += text[index];
     return start;
