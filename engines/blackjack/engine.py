@@ -19,6 +19,7 @@ from engines.blackjack.rules import BlackjackRules
 from simfarm.core.engine import Calibration, Engine
 from simfarm.core.errors import BotError, ConfigError
 from simfarm.core.model import Bot, BotSpec, Fault, Matchup, Score, Shard
+from simfarm.core.probe import Finding, probe
 from simfarm.core.process import check_walls
 from simfarm.core.seeds import derive
 
@@ -113,6 +114,18 @@ class BlackjackEngine(Engine):
         entrants = [_entrant(bot) for bot in matchup.bots]
         for seating in matchup.seatings_of(block):
             yield from narrate(partial(_match, matchup, entrants, block, seating))
+
+    def needs(self) -> Iterator[Finding]:
+        """A small program in each language, built and run as a bot would be."""
+        bundled = {languages.language_of(spec.file or "") for spec in self.bundled().values()}
+        for name in languages.LANGUAGES:
+            yield probe(
+                name,
+                partial(languages.tried, name),
+                f"no bots in {name}",
+                "install it, or write bots in another language",
+                needed=name in bundled,
+            )
 
     def quick_plan(self, bots: int, games: int, seed: int) -> dict[str, Any]:
         """One table with all the bots."""

@@ -23,6 +23,7 @@ from simfarm.core.errors import BotError, ConfigError
 from simfarm.core.evidence import Evidence
 from simfarm.core.model import Bot, BotSpec, Fault, Matchup, Score, Shard, SourceFile, Termination
 from simfarm.core.oneshot import call
+from simfarm.core.probe import Finding, probe
 from simfarm.core.process import Limits, ProcessRules, check_walls
 
 
@@ -149,6 +150,10 @@ class PokerRunEngine(Engine):
         if problem is not None:
             yield f"0 points, invalid: {problem}"
 
+    def needs(self) -> Iterator[Finding]:
+        """The kernel in C."""
+        yield probe("kernel", _kernel_tried, "no Poker Run can be played", "see the C compiler above", needed=True)
+
     def quick_plan(self, bots: int, games: int, seed: int) -> dict[str, Any]:
         """``simfarm play --seed S --games N`` plays the puzzle seeds S to S + N - 1."""
         return {"seeds": [f"{seed}-{seed + games - 1}"]}
@@ -243,3 +248,7 @@ def _read(bot: str, path: Path) -> bytes:
         return path.read_bytes()
     except OSError as error:
         raise BotError(f"bot {bot!r}: cannot read {path}: {error.strerror}") from None
+
+
+def _kernel_tried() -> str:
+    return f"{len(kernel(default_ruleset()).generate(range(10)))} cases generated"

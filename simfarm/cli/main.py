@@ -6,6 +6,7 @@ from simfarm.cli import (
     audit,
     bots,
     calibrate,
+    doctor,
     inspect,
     judge,
     league,
@@ -40,6 +41,7 @@ app.command("leaderboard")(judge.leaderboard)
 app.command("pack")(pack.pack)
 app.command("power")(power.power)
 app.command("calibrate")(calibrate.calibrate)
+app.command("doctor")(doctor.doctor)
 app.add_typer(bots.app, name="bots")
 app.add_typer(report.app, name="report")
 app.add_typer(league.app, name="league")

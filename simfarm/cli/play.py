@@ -124,7 +124,7 @@ def _report(engine: str, summary: dict[str, Any]) -> Report:
     bots = summary["bots"]
     return Report(
         title=f"{engine}: {summary['games']:,} games",
-        paragraphs=(*(["; ".join(shown)] if shown else []), *_fault_lines(summary)),
+        paragraphs=(*(["; ".join(shown)] if shown else []), *_fault_lines(summary), *summary.get("notes", ())),
         tables=(
             Table(
                 title="",

@@ -52,3 +52,12 @@ def _claim(core: int) -> int | None:
         os.close(lock)
         return None
     return lock
+
+
+def free_cores() -> list[int]:
+    """The cores that this process may use and that no one holds by :func:`own_core`."""
+    locks = {core: _claim(core) for core in sorted(os.sched_getaffinity(0))}
+    for lock in locks.values():
+        if lock is not None:
+            os.close(lock)
+    return [core for core, lock in locks.items() if lock is not None]

@@ -28,7 +28,7 @@ One parameter through the contract, a run's seed: the config's ``seed`` -> the p
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -37,6 +37,7 @@ import polars as pl
 import pyarrow as pa
 
 from simfarm.core.model import Bot, BotSpec, Fault, Matchup, Rules, Score, Shard, Table, Violation
+from simfarm.core.probe import Finding
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,6 +199,10 @@ class Engine(ABC):
             tables: the run's rows by table.
         """
         return {}
+
+    def needs(self) -> Iterable[Finding]:
+        """What this game needs or can use of a machine, each thing tried, within seconds: for ``simfarm doctor``."""
+        return ()
 
     @abstractmethod
     def summarize(
