@@ -12,6 +12,7 @@ from socket import gethostname
 from simfarm.core.errors import StoreError
 from simfarm.store import Place, Run
 from simfarm.store.folder import Folder
+from simfarm.store.run import is_played
 
 _LOOK_SECONDS = 0.1
 STOP_SECONDS = 60.0
@@ -30,8 +31,10 @@ def start(arguments: Sequence[str], place: Place, log: Path) -> tuple[int, int |
         Its process id, and its exit code if it has ended.
 
     Raises:
-        StoreError: the log cannot be written.
+        StoreError: the run is being played, or the log cannot be written.
     """
+    if place.driver()[1]:  # before its log gets lines that are not its own
+        raise StoreError(is_played(place))
     try:
         log.parent.mkdir(parents=True, exist_ok=True)
         output = open(log, "ab")  # noqa: SIM115

@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
+from pyarrow import fs
 
 from simfarm import run as runs
 from simfarm.core.errors import StoreError
@@ -186,9 +187,7 @@ def test_a_real_s3_server(coin: Coin, monkeypatch: pytest.MonkeyPatch, tmp_path:
         store = "s3://bucket/runs/one"
         with pytest.raises(StoreError, match=r"s3://bucket/runs/one: cannot be written: .*NO_SUCH_BUCKET"):
             Run.create(store, coin(games=50))
-        from pyarrow import fs
-
-        fs.S3FileSystem(allow_bucket_creation=True).create_dir("bucket")
+        fs.FileSystem.from_uri("s3://bucket/?allow_bucket_creation=true")[0].create_dir("bucket")
         run = Run.create(store, coin(games=50))
         with run.writer(), pytest.raises(StoreError, match="another simfarm is playing this run"):
             Run(store).writer()

@@ -316,11 +316,16 @@ def lock(place: Place) -> Lock:
     try:
         return place.lock()
     except BlockingIOError:
-        driver, _ = place.driver()
-        who = f" (process {driver.pid} on {driver.host} since {driver.started})" if driver is not None else ""
-        raise StoreError(f"{place}: another simfarm is playing this run{who}") from None
+        raise StoreError(is_played(place)) from None
     except OSError as error:
         raise StoreError(f"{place}: cannot be written: {reason(error)}") from None
+
+
+def is_played(place: Place) -> str:
+    """What is said to a second driver of the run at a place."""
+    driver, _ = place.driver()
+    who = f" (process {driver.pid} on {driver.host} since {driver.started})" if driver is not None else ""
+    return f"{place}: another simfarm is playing this run{who}"
 
 
 def part_problem(place: Place, part: Part) -> str:
