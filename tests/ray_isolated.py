@@ -50,6 +50,9 @@ exec {python} -m ray.scripts.scripts start --address={head}:{port} --node-ip-add
 def main(site: str, wheels: str, work: str, *configs: str) -> None:
     """Start a head and two nodes, and play each config on them and here; the rows must be equal."""
     base = Path(work).parent / "node"
+    # this Ray is not to be noted as the current one on the machine
+    Path("/tmp/ray").mkdir(exist_ok=True)
+    shell("mount -t tmpfs none /tmp/ray")
     shell("ip link set lo up")
     shell("ip link add br0 type bridge")
     shell(f"ip addr add {HEAD}/24 dev br0")

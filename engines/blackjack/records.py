@@ -30,9 +30,14 @@ SEATS = RowTable(
         Column("last_request", pa.string(), "of a fault: the end of the last request"),
         Column("last_reply", pa.string(), "of a fault: the start of the last whole reply, null if there was none"),
         Column("stderr", pa.string(), "of a fault: the end of the bot's standard error"),
-        Column("reply_us_median", pa.float32(), "time of a reply in microseconds, median; null without requests"),
-        Column("reply_us_p99", pa.float32(), "the same, 99th percentile"),
-        Column("reply_us_worst", pa.float32(), "the same, longest"),
+        Column(
+            "reply_us_median",
+            pa.float32(),
+            "time of a reply in microseconds, median; null without requests",
+            time=True,
+        ),
+        Column("reply_us_p99", pa.float32(), "the same, 99th percentile", time=True),
+        Column("reply_us_worst", pa.float32(), "the same, longest", time=True),
     ),
 )
 

@@ -25,7 +25,12 @@ RUNS = Table(
         ),
         Column("termination", NAME, "why the run ended"),
         Column("fault_bot", NAME, "the bot, where it is at fault; else null"),
-        Column("seconds", pa.float32(), "wall time of the bot; of a built-in player the mean over its shard"),
+        Column(
+            "seconds",
+            pa.float32(),
+            "wall time of the bot; of a built-in player the mean over its shard",
+            time=True,
+        ),
     ),
 )
 ROUNDS = Table(
