@@ -54,7 +54,7 @@ class Nodes:
                 self.nodes.pop(raylet)
                 self.cluster.worker_nodes.discard(node)
         for raylet in list(self.nodes)[count:]:
-            self.end(raylet, signal.SIGTERM)
+            self.end(raylet)
             self.cluster.worker_nodes.discard(self.nodes.pop(raylet))
         while len(self.nodes) < count:
             self.add()

@@ -32,14 +32,15 @@ read -r _
 ip link set lo up
 ip addr add {address}/24 dev eth0
 ip link set eth0 up
-mkdir -p {site} {wheels}
+mkdir -p {site} {wheels} /tmp/ray
 mount --bind {real_site} {site}
 mount --bind {real_wheels} {wheels}
-cp {work}/stray.json /run/stray.json
+cp {work}/stray.json {base}/stray.json
 mount -t tmpfs none {project}
 mount -t tmpfs none {work}
+mount -t tmpfs none /tmp/ray
 mkdir {work}/run0
-cp /run/stray.json {work}/run0/manifest.json
+cp {base}/stray.json {work}/run0/manifest.json
 cd /
 export PYTHONPATH={wheels}:{site} SIMFARM_CACHE={base}/cache
 exec {python} -m ray.scripts.scripts start --address={head}:{port} --node-ip-address={address} --num-cpus=1 --block
@@ -49,6 +50,9 @@ exec {python} -m ray.scripts.scripts start --address={head}:{port} --node-ip-add
 def main(site: str, wheels: str, work: str, *configs: str) -> None:
     """Start a head and two nodes, and play each config on them and here; the rows must be equal."""
     base = Path(work).parent / "node"
+    # this Ray is not to be noted as the current one on the machine
+    Path("/tmp/ray").mkdir(exist_ok=True)
+    shell("mount -t tmpfs none /tmp/ray")
     shell("ip link set lo up")
     shell("ip link add br0 type bridge")
     shell(f"ip addr add {HEAD}/24 dev br0")

@@ -29,9 +29,14 @@ SEATS = RowTable(
         Column("fault_bot", NAME, "the bot again if it was terminated for a fault, else null"),
         Column("detail", pa.string(), "of a fault: game, phase and what was wrong"),
         *EVIDENCE,
-        Column("reply_us_median", pa.float32(), "time of a reply in microseconds, median; null without requests"),
-        Column("reply_us_p99", pa.float32(), "the same, 99th percentile"),
-        Column("reply_us_worst", pa.float32(), "the same, longest"),
+        Column(
+            "reply_us_median",
+            pa.float32(),
+            "time of a reply in microseconds, median; null without requests",
+            time=True,
+        ),
+        Column("reply_us_p99", pa.float32(), "the same, 99th percentile", time=True),
+        Column("reply_us_worst", pa.float32(), "the same, longest", time=True),
     ),
 )
 

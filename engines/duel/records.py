@@ -13,8 +13,8 @@ from simfarm.core.model import NAME, Column, Matchup, Table, Termination
 SEATS = 2
 
 
-def _per_seat(name: str, type: pa.DataType, doc: str) -> tuple[Column, ...]:
-    return tuple(Column(f"{name}_seat{seat}", type, f"{doc} of seat {seat}") for seat in range(SEATS))
+def _per_seat(name: str, type: pa.DataType, doc: str, *, time: bool = False) -> tuple[Column, ...]:
+    return tuple(Column(f"{name}_seat{seat}", type, f"{doc} of seat {seat}", time) for seat in range(SEATS))
 
 
 GAMES = Table(
@@ -42,7 +42,9 @@ GAMES = Table(
         Column("fault_bot", NAME, "bot at fault, null if none"),
         Column("detail", pa.string(), "what was seen of faults and first exceptions, null if nothing"),
         *EVIDENCE,
-        *_per_seat("seconds", pa.float32(), "seconds of real time, estimated from every seventh round,"),
+        *_per_seat(
+            "seconds", pa.float32(), "seconds of real time, estimated from every seventh round,", time=True
+        ),
     ),
 )
 

@@ -27,7 +27,12 @@ RUNS = Table(
             "detail", pa.string(), "what was wrong, with the state it met, or how the bot ended; null if nothing"
         ),
         *EVIDENCE,
-        Column("seconds", pa.float32(), "wall time of the bot; of a built-in player the mean over its shard"),
+        Column(
+            "seconds",
+            pa.float32(),
+            "wall time of the bot; of a built-in player the mean over its shard",
+            time=True,
+        ),
     ),
 )
 ROUNDS = Table(

@@ -12,6 +12,7 @@ outlive its node and go on; what it returns is not looked at, and what it writes
 
 import logging
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -35,6 +36,7 @@ REACH_SECONDS = 10.0
 EMPTY_SECONDS = 600.0
 """A cluster without a single CPU is waited for this long: nodes leave, and new ones join."""
 _LOOK_SECONDS = 1.0
+_COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
 _PROBE = """
 import sys
@@ -91,6 +93,9 @@ class RayExecutor:
             where = f"Ray at {address}" if address else "a Ray of our own"
             raise ExecutorError(f"{where} cannot be used: {' '.join(str(error).split())}") from error
 
+        # Ray prints what it hears of dead workers on stdout, which is for reports; an item says how it failed.
+        ray._private.worker.print_to_stdstream = lambda *data, **options: None
+
     @property
     def workers(self) -> int:
         """How many items are played at once: the cluster's CPUs now."""
@@ -143,7 +148,7 @@ class RayExecutor:
                         kind, value = Termination.WORKER_DIED, f"{job.nodes} nodes died under it: {error}"
                     except ray.exceptions.RayTaskError as error:
                         job.failures += 1
-                        kind, value = Termination.INTERNAL_ERROR, str(error)
+                        kind, value = Termination.INTERNAL_ERROR, _COLOURS.sub("", str(error))
                     except ray.exceptions.RayError as error:
                         job.failures += 1
                         kind, value = Termination.WORKER_DIED, str(error)
