@@ -1,5 +1,6 @@
 """The fault suite's Poker Run solvers: a verdict within the limit plus 0.2 s, and nothing of them left."""
 
+import os
 import time
 
 import pytest
@@ -13,7 +14,7 @@ SLACK = 0.2
 TRIES = 4
 """Times that a verdict may be late because this machine was busy."""
 ANSWER = r"printf '3\ndiscard 26 16 17 45\nplay 33 8 9 23 50\nend\n'"
-SLEEP = "sleep 4600"
+SLEEP = f"sleep 4600.{os.getpid()}"
 SOLVERS = {
     "sleeps": (SLEEP, "timeout", None),
     "sleeps after its answer": (f"{ANSWER}; {SLEEP}", "timeout", "3\n"),

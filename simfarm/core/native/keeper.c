@@ -44,8 +44,9 @@
 #define LOOK_MS 50          /* between counts of the bot's processes */
 #define GROWING_MS 5        /* the same while they become more */
 #define THREADS 256         /* that the kernel grants on top of PROCESSES where it counts for this bot alone */
+#define NICE 10             /* of a bot that shares its user with the keeper, lest the keeper be starved */
 #define FIRST_USER 0x60000000
-#define OTHERS 1024         /* the same, if others are counted as well: how much these may grow */
+#define OTHERS 256          /* the same, if others are counted as well: how much these may grow */
 
 static pid_t worker, bot;
 static rlim_t memory, file_size;
@@ -141,7 +142,7 @@ static rlim_t running(void)
 static void run(pid_t keeper)
 {
     setsid();
-    setpriority(PRIO_PROCESS, 0, usual);
+    setpriority(PRIO_PROCESS, 0, usual + (own_user || counted ? 0 : NICE));
     limit(RLIMIT_AS, memory);
     limit(RLIMIT_FSIZE, file_size);
     limit(RLIMIT_NPROC, (rlim_t)processes + THREADS + (own_user || counted ? 0 : OTHERS + running()));
