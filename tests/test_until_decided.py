@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -96,7 +97,7 @@ def test_order_covers_what_is_missing_once_and_round_by_round(tmp_path: Path) ->
         own = [(gap.start, gap.stop) for gap in found if gap.key == key]
         assert own[0][0] == matchup.start
         assert own[-1][1] == matchup.stop
-        assert all(before[1] == after[0] for before, after in zip(own, own[1:], strict=False))
+        assert all(before[1] == after[0] for before, after in pairwise(own))
     assert [gap.key for gap in found[:3]] == list(run.matchups())
     rounds = Rounds.of(run.matchups())
     # at any time the matchups are within a tenth of each other

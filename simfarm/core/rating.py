@@ -101,7 +101,7 @@ def _information(size: int, pairs: npt.NDArray[np.intp], counts: Floats, expecte
 
 def _inverse(information: Floats) -> Floats:
     """Only differences of ratings are known: the direction in which all rise alike is left out, rounding or not."""
-    inverse: Floats = np.linalg.pinv(information, rcond=1e-10, hermitian=True)
+    inverse: Floats = np.asarray(np.linalg.pinv(information, rcond=1e-10, hermitian=True), np.float64)
     return inverse
 
 
