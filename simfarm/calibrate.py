@@ -94,8 +94,8 @@ def calibrate(chosen: Sequence[str], tournaments: int, seed: int, executor: Exec
         paragraphs=(
             verdict,
             "Tournaments are drawn from the blocks of real games that were played for this. Rates of false verdicts "
-            "and of missed intervals are the most allowed; those as predicted are to be met. From and to are the exact "
-            "binomial interval of 95 %.",
+            "and of missed intervals are the most allowed; those as predicted are to be met. From and to are the "
+            "exact binomial interval of 95 %.",
         ),
         tables=(
             Table(

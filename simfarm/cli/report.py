@@ -6,6 +6,7 @@ from rich.console import Console
 from simfarm.cli.options import Format, FormatOption, RunPath, open_run
 from simfarm.report.elimination import elimination as elimination_report
 from simfarm.report.leaderboard import leaderboard as leaderboard_report
+from simfarm.report.ratings import ratings as ratings_report
 from simfarm.report.render import Report
 from simfarm.report.significance import significance as significance_report
 
@@ -38,3 +39,9 @@ def significance(run: RunPath, format: FormatOption = Format.TEXT) -> None:
 def leaderboard(run: RunPath, format: FormatOption = Format.TEXT) -> None:
     """Mean scores with their errors, best first, and paired comparisons with the reference bot on the same blocks."""
     show(leaderboard_report(open_run(run)), format)
+
+
+@app.command()
+def ratings(run: RunPath, format: FormatOption = Format.TEXT) -> None:
+    """Bradley-Terry ratings with intervals, and how often who was ahead of whom; none where no rating is finite."""
+    show(ratings_report(open_run(run)), format)

@@ -145,7 +145,7 @@ def checks(population: Population, tournaments: int, seed: int) -> list[Check]:
     rng = np.random.default_rng(seed)
     if population.equal:
         found = _equal(population, tournaments, rng)
-        return found if len(population.y) < 2 * AS_PLAYED else [*found, _as_played(population)]
+        return found if len(population.y) < 100 * AS_PLAYED else [*found, _as_played(population)]
     if population.margin == 0:
         raise ConfigError(
             f"calibrate: {population.game}: the unequal bots came out equal; there is no power to test"
