@@ -19,6 +19,7 @@ from engines.blackjack.rules import BlackjackRules
 from simfarm.core.cores import own_core
 from simfarm.core.engine import Engine
 from simfarm.core.errors import BotError, ConfigError
+from simfarm.core.figures import Histogram
 from simfarm.core.model import Bot, BotSpec, Fault, Matchup, Score, Shard
 from simfarm.core.seeds import derive
 
@@ -32,6 +33,13 @@ class BlackjackEngine(Engine):
     tables = (SEATS, GAMES)
     score = Score("seats", "bot", "balance", "coins", seating="seating", survived="games")
     fault = Fault("seats", "fault_bot")
+    histograms = (
+        Histogram("Final balance of a match", "seats", (("balance", "bot"),), "coins"),
+        Histogram("Games survived in a match", "seats", (("games", "bot"),), "games"),
+        Histogram("Median reply of a match", "seats", (("reply_us_median", "bot"),), "µs", time=True),
+        Histogram("99th percentile of replies", "seats", (("reply_us_p99", "bot"),), "µs", time=True),
+        Histogram("Slowest reply of a match", "seats", (("reply_us_worst", "bot"),), "µs", time=True),
+    )
     default_planner = "pairings"
     default_report = "elimination"
     quick_games = 2000
