@@ -168,16 +168,17 @@ class PokerRunEngine(Engine):
         counts = [(pl.col("rounds_cleared") == cleared).sum().alias(str(cleared)) for cleared in range(most + 1)]
         return {"Runs by rounds cleared": runs.group_by("bot", maintain_order=True).agg(counts)}
 
-    def curves(
-        self, matchups: Mapping[str, Matchup], tables: Mapping[str, pl.LazyFrame]
-    ) -> Sequence[Curves]:
+    def curves(self, matchups: Mapping[str, Matchup], tables: Mapping[str, pl.LazyFrame]) -> Sequence[Curves]:
         """Points made in each round against its target."""
         rounds = tables["rounds"].with_columns(pl.col("bot").cast(pl.String), points=pl.col("points").clip(1))
         made = rounds.group_by(line="bot", x="round").agg(
             y=pl.col("points").median(), low=pl.col("points").quantile(0.1), high=pl.col("points").quantile(0.9)
         )
         targets = rounds.group_by(x="round").agg(y=pl.col("target").median())
-        lines = [targets.with_columns(line=pl.lit("target"), low=None, high=None).select(_CURVE), made.select(_CURVE)]
+        lines = [
+            targets.with_columns(line=pl.lit("target"), low=None, high=None).select(_CURVE),
+            made.select(_CURVE),
+        ]
         frame = pl.concat(lines, how="vertical_relaxed").sort("line", "x").collect()
         text = (
             "Median of the points made in a round, by those that reached it; the band holds 80 % of them. A round is "

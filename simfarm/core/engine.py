@@ -189,9 +189,7 @@ class Engine(ABC):
         """
         return {}
 
-    def curves(
-        self, matchups: Mapping[str, Matchup], tables: Mapping[str, pl.LazyFrame]
-    ) -> Sequence[Curves]:
+    def curves(self, matchups: Mapping[str, Matchup], tables: Mapping[str, pl.LazyFrame]) -> Sequence[Curves]:
         """What only this game can draw on a page; arguments as of :meth:`leaderboard_tables`."""
         return ()
 

@@ -1,4 +1,4 @@
-"""What an engine has to show beside its score: distributions and curves, as plain values that need no chart library."""
+"""What an engine has to show beside its score: distributions and curves, as plain values."""
 
 from dataclasses import dataclass
 
@@ -33,6 +33,6 @@ class Curves:
     """What stands on the axis; its values are whole numbers."""
     y: str
     frame: pl.DataFrame
-    """Columns ``line`` (text), ``x`` (integer), ``y`` (float), and ``low`` and ``high`` (float, null without a band)."""
+    """Columns ``line`` (text), ``x`` (integer), ``y`` (float); ``low`` and ``high`` (float, null without a band)."""
     log: bool = False
     """Whether the y axis is logarithmic; then every value is above 0."""

@@ -1,4 +1,4 @@
-"""The kinds of charts, as Vega-Lite: small ones, that are legible at a phone's width and stand side by side on a desk.
+"""The kinds of charts, as Vega-Lite: small ones, legible at a phone's width, two beside each other on a desk.
 
 Data come ready, a few hundred values at most; nothing is computed here. Colours are those of
 :data:`simfarm.report.figure.INKS`, so that a page can put others in their place.
@@ -16,6 +16,8 @@ _WIDTH = 300
 _HEIGHT = 190
 _ROW = 24
 _CELL = 46
+_PADDING = {"left": 18, "right": 14, "top": 4, "bottom": 4}
+"""Room for a browser whose letters are wider than those that the layout was made with."""
 _BY_NAME = {name: colour for colour, name in INKS.items()}
 _INK, _FAINT, _LINE = _BY_NAME["ink"], _BY_NAME["faint"], _BY_NAME["line"]
 _MAIN = _BY_NAME["c1"]
@@ -37,6 +39,13 @@ class Interval:
     high: float | None
     outer: tuple[float, float] | None = None
     """A wider reach, drawn thinner."""
+
+    @classmethod
+    def around(cls, row: str, value: float, error: float | None, times: float = 1) -> "Interval":
+        """An interval of so many standard errors to each side."""
+        if error is None:
+            return cls(row, value, None, None)
+        return cls(row, value, value - times * error, value + times * error)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +112,7 @@ def intervals(
     scale = alt.Scale(type="log") if log else alt.Scale(zero=False, nice=True)
     y = alt.Y("row:N", sort=order, title=None)
     x = alt.X("value:Q", title=axis, scale=scale)
-    base = alt.Chart(alt.Data(values=values))
+    base = _chart(values)
     layers: list[alt.Chart] = []
     if band is not None:
         layers.append(
@@ -177,7 +186,7 @@ def lines(
                 y=alt.Y("at:Q", title=axes[1])
             )
         )
-    base = alt.Chart(alt.Data(values=values))
+    base = _chart(values)
     if any(point.low is not None for point in points):
         layers.append(
             base.mark_area(opacity=0.18, clip=True)
@@ -198,7 +207,7 @@ def histograms(bars: Sequence[Bar], axis: str) -> Spec:
     values = [{"row": b.row, "low": b.low, "high": b.high, "height": b.height} for b in bars if b.height > 0]
     one = len(order) == 1
     chart = (
-        alt.Chart(alt.Data(values=values))
+        _chart(values)
         .mark_bar(color=_MAIN, binSpacing=0.5)
         .encode(
             x=alt.X("low:Q", bin="binned", title=axis, axis=alt.Axis(format="~s", grid=False, tickCount=6)),
@@ -213,6 +222,20 @@ def histograms(bars: Sequence[Bar], axis: str) -> Spec:
     return _finished(chart.facet(row=alt.Row("row:N", sort=order, header=head), spacing=8))
 
 
+def bars(rows: Sequence[tuple[str, float]], axis: str, top: float) -> Spec:
+    """Bars from 0, one row each, on an axis that ends at ``top``."""
+    chart = (
+        _chart([{"row": row, "value": value} for row, value in rows])
+        .mark_bar(color=_MAIN, height={"band": 0.6})
+        .encode(
+            y=alt.Y("row:N", sort=[row for row, _ in rows], title=None),
+            x=alt.X("value:Q", title=axis, scale=alt.Scale(domain=[0, top])),
+        )
+        .properties(width=_WIDTH, height=alt.Step(_ROW))
+    )
+    return _finished(chart)
+
+
 def stacked(parts: Mapping[str, Mapping[str, float]], axis: str) -> Spec:
     """Bars of parts, one row each; as many kinds of parts as :data:`SERIES`."""
     kinds = list(dict.fromkeys(kind for row in parts.values() for kind in row))
@@ -222,7 +245,7 @@ def stacked(parts: Mapping[str, Mapping[str, float]], axis: str) -> Spec:
         for kind, count in kinds_.items()
     ]
     chart = (
-        alt.Chart(alt.Data(values=values))
+        _chart(values)
         .mark_bar(height={"band": 0.7})
         .encode(
             y=alt.Y("row:N", sort=list(parts), title=None),
@@ -236,12 +259,17 @@ def stacked(parts: Mapping[str, Mapping[str, float]], axis: str) -> Spec:
     return _finished(chart)
 
 
-def matrix(cells: Sequence[Cell], middle: float) -> Spec:
+def matrix(cells: Sequence[Cell], columns: Sequence[str], title: str, middle: float) -> Spec:
     """A heat map: each cell shows its text, its colour says on which side of the middle it lies, the depth of the
-    colour how far."""
+    colour how far.
+
+    Args:
+        cells: in the order of rows.
+        columns: their order.
+        title: of the columns.
+        middle: the value that is neither above nor below.
+    """
     rows = list(dict.fromkeys(cell.row for cell in cells))
-    columns = list(dict.fromkeys(cell.column for cell in cells))
-    columns.sort(key=lambda name: rows.index(name) if name in rows else len(rows))
     reach = max((abs(cell.value - middle) for cell in cells), default=0) or 1
     values = [
         {
@@ -254,8 +282,8 @@ def matrix(cells: Sequence[Cell], middle: float) -> Spec:
         for cell in cells
     ]
     y = alt.Y("row:N", sort=rows, title=None)
-    x = alt.X("column:N", sort=columns, title="against", axis=alt.Axis(orient="top", labelAngle=-45))
-    base = alt.Chart(alt.Data(values=values))
+    x = alt.X("column:N", sort=list(columns), title=title or None, axis=alt.Axis(orient="top", labelAngle=-45))
+    base = _chart(values)
     boxes = base.mark_rect(stroke=_LINE).encode(
         x=x,
         y=y,
@@ -269,14 +297,14 @@ def matrix(cells: Sequence[Cell], middle: float) -> Spec:
 
 
 def _chart(values: list[dict[str, Any]]) -> alt.Chart:
-    return alt.Chart(alt.Data(values=values))
+    return alt.Chart(alt.InlineData(values=values))
 
 
 def _legend(names: Sequence[str]) -> alt.Legend | None:
     if len(names) < 2:
         return None
     longest = max(map(len, names))
-    columns = max(1, min(3, 45 // (longest + 4)))
+    columns = max(1, min(3, 38 // (longest + 4)))
     orient: Literal["top"] = "top"
     return alt.Legend(title=None, orient=orient, columns=columns, labelLimit=_WIDTH)
 
@@ -292,8 +320,10 @@ def _finished(chart: alt.LayerChart | alt.Chart | alt.FacetChart) -> Spec:
         labelFontSize=11,
         titleFontSize=11,
         labelLimit=130,
+        labelOverlap="greedy",
+        labelSeparation=6,
     )
-    done = chart.configure(font="sans-serif", background="white", padding=4, axis=axis)
+    done = chart.configure(font="Arial, Helvetica, sans-serif", background="white", padding=_PADDING, axis=axis)
     done = done.configure_legend(labelColor=_INK, labelFontSize=11, symbolStrokeWidth=2)
     done = done.configure_header(labelColor=_INK, labelFontSize=11).configure_view(stroke=None)
     spec: dict[str, Any] = done.to_dict(validate=False)

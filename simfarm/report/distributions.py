@@ -1,7 +1,7 @@
 """How quantities are distributed, by bot: counted once over the rows, then small numbers only."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -38,19 +38,14 @@ class Distribution:
     """Of equal widths, the same for every bot of the quantity, from the smallest value to the largest."""
 
 
-def distributions(
-    histogram: Histogram, tables: Mapping[str, pl.LazyFrame], bots: Sequence[str]
-) -> tuple[Distribution, ...]:
+def distributions(histogram: Histogram, rows: pl.LazyFrame, bots: Sequence[str]) -> tuple[Distribution, ...]:
     """The distribution of a quantity for each bot that has rows, in the order given; nothing without rows.
 
     Args:
         histogram: which columns.
-        tables: the run's rows by table.
+        rows: of the table that it names.
         bots: names in the order of the report.
     """
-    if histogram.table not in tables:
-        return ()
-    rows = tables[histogram.table]
     kinds = rows.collect_schema()
     sides = []
     for value, bot in histogram.values:

@@ -67,8 +67,8 @@ class Figure:
         return str(_converter().vegalite_to_svg(dict(self.spec)))
 
     def inline(self) -> str:
-        """The chart as an SVG element of a page: colours by the page's variables, no script, a title on each mark that
-        a mouse finds, and one label for those who hear it.
+        """The chart as an SVG element of a page: colours by the page's variables, no script, a title on each mark
+        that a mouse finds, and one label for those who hear it.
 
         Raises:
             ToolError: the libraries are not installed.
@@ -136,9 +136,7 @@ def need_libraries() -> None:
         import jinja2  # noqa: F401
         import vl_convert  # noqa: F401
     except ImportError as error:
-        raise ToolError(
-            f"pages and charts need the package {error.name}: pip install 'simfarm[report]'"
-        ) from None
+        raise ToolError(f"pages and charts need the package {error.name}: pip install 'simfarm[report]'") from None
 
 
 def _converter() -> Any:
