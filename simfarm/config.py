@@ -55,6 +55,13 @@ class Verdict(_Section):
     ] = None
     tie: Annotated[float, Field(ge=0, le=100, description="margins within this many percentage points tie")] = 0.05
     sigmas: Annotated[float, Field(ge=0.5, le=100, description="a win or a loss needs this many sigma")] = 3.0
+    method: Annotated[
+        Literal["fixed", "sequential"],
+        Field(
+            description="'fixed': one look, at the end of the plan; 'sequential': bounds that hold at every look, so "
+            "that the first verdict counts, whenever it comes"
+        ),
+    ] = "fixed"
     tie_break: Annotated[
         Literal["none", "games_survived"],
         Field(description="what decides between equal sums for last place: nothing, or fewer games survived"),

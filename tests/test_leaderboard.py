@@ -14,7 +14,8 @@ from simfarm.core.errors import ConfigError
 from simfarm.core.model import Bot, Matchup, Rules, SourceFile
 from simfarm.executors.local import LocalExecutor
 from simfarm.report import leaderboard as module
-from simfarm.report.leaderboard import leaderboard, scores
+from simfarm.report.leaderboard import leaderboard
+from simfarm.stats.tally import block_scores
 from simfarm.store import Run
 from tests.conftest import Coin
 
@@ -55,8 +56,8 @@ def test_lone_bots_are_paired_by_block_rules_and_seed() -> None:
     rows = [("a", block, "ada", int(a[block]), None) for block in range(50)]
     rows += [("b", block, "bob", int(b[block]), None) for block in range(30)]
     rows += [(key, block, "bob", 10**6, None) for key in "cd" for block in range(50)]
-    units = scores(frame(rows), ENGINE, matchups)
-    conditions = module._conditions(matchups)
+    units = block_scores(frame(rows), ENGINE, matchups)
+    conditions = conditions(matchups)
     assert conditions == [{"points": 1}, {"points": 2}]
     board = module._board(units.filter(condition=0), conditions[0], False, ["ada", "bob"], "ada", ENGINE)
     assert board.title == "points = 1"
@@ -79,7 +80,7 @@ def test_bots_that_meet_are_paired_in_their_block() -> None:
         ("m", 2, None, 0, None),
         ("m", 3, "bob", 1, "ada"),
     ]
-    units = scores(frame(rows), ENGINE, {"m": pair})
+    units = block_scores(frame(rows), ENGINE, {"m": pair})
     assert units.filter(bot="ada")["score"].to_list() == [3, 0, 0, 0]
     assert units.filter(bot="bob")["score"].to_list() == [0, 1, 0, 1]
     assert units.filter(bot="ada")["invalid"].to_list() == [0, 1, 0, 1]
@@ -103,13 +104,13 @@ def test_equal_bots_are_seldom_told_apart() -> None:
 
 
 def test_one_block_has_no_error() -> None:
-    units = scores(frame([("a", 0, "ada", 5, None)]), ENGINE, {"a": alone("ada")})
+    units = block_scores(frame([("a", 0, "ada", 5, None)]), ENGINE, {"a": alone("ada")})
     board = module._board(units, {}, False, ["ada"], "ada", ENGINE)
     assert (board.standings[0].mean, board.standings[0].error, board.standings[0].paired) == (5, None, None)
 
 
 def test_a_run_that_is_not_finished(coin: Coin, tmp_path: object) -> None:
-    units = scores(frame([("a", 0, "ada", 5, None)]), ENGINE, {"a": alone("ada")})
+    units = block_scores(frame([("a", 0, "ada", 5, None)]), ENGINE, {"a": alone("ada")})
     notes = module._notes(units, {"a": alone("ada")}, (range(1),))
     assert notes[0] == "The run is not finished: 1 of 50 scores are in."
     assert notes[1].startswith("Warning: 1 of the 1 blocks judged are among the tuning seeds")

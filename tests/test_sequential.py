@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simfarm.core.model import Bot, Matchup, Rules
-from simfarm.stats.sequential import FIRST_LOOK, ROUNDS, Boundary, Rounds, Track
+from simfarm.stats.rounds import ROUNDS, Rounds
+from simfarm.stats.sequential import FIRST_LOOK, Boundary, Track
 
 ALPHA = math.erfc(3 / math.sqrt(2))
 

@@ -4,17 +4,14 @@ The rule (statement of blackjack, section Organisation): the lowest final balanc
 method is explained in :mod:`simfarm.stats.elimination`.
 """
 
-from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import polars as pl
-
-from simfarm.core.engine import Engine
 from simfarm.core.model import Matchup
 from simfarm.report.render import Column, Report, Table, number
 from simfarm.stats.elimination import SURE, Certainty, Lead, Standing
+from simfarm.stats.tally import terminations
 from simfarm.store import Run
 
 ENOUGH_BLOCKS = 10
@@ -197,7 +194,7 @@ def analyse(run: Run) -> EliminationReport:
     standing, matchups, score = Standing.of_run(run), run.matchups(), run.engine.score
     played = sum(receipt.stop - receipt.start for receipt in run.receipts())
     certainty, last = standing.certainty(), standing.last() if played else ()
-    ends = _terminations(run.engine, run.lazy(run.engine.fault.table))
+    ends = terminations(run.engine, run.lazy(run.engine.fault.table))
     bots = {bot.name: bot for bot in run.config.bots}
     figures = zip(standing.bots, standing.balances, standing.survived, standing.matches, strict=True)
     return EliminationReport(
@@ -239,18 +236,6 @@ def _against(standing: Standing, matchups: Mapping[str, Matchup]) -> tuple[tuple
         )
         for name, row in zip(standing.bots, standing.against(), strict=True)
     )
-
-
-def _terminations(engine: Engine, rows: pl.LazyFrame) -> Mapping[str, dict[str, int]]:
-    """How matches ended by bot: for every match where the faults' table has a row for it, else faults only."""
-    score, fault = engine.score, engine.fault
-    own_rows = score.survived is not None and score.table == fault.table
-    bot = score.bot if own_rows else fault.bot
-    counts = rows.filter(pl.col(bot).is_not_null()).group_by(bot, fault.termination).len()
-    found: dict[str, dict[str, int]] = defaultdict(dict)
-    for name, termination, count in sorted(counts.collect(engine="streaming").iter_rows()):
-        found[name][termination] = count
-    return found
 
 
 def _bot_json(bot: BotStanding) -> dict[str, Any]:

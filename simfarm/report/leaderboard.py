@@ -21,8 +21,9 @@ import polars as pl
 
 from simfarm.core.engine import Engine
 from simfarm.core.errors import ConfigError
-from simfarm.core.model import Matchup, Score, Termination
+from simfarm.core.model import Matchup
 from simfarm.report.render import Column, Report, Table, number
+from simfarm.stats.tally import block_scores, conditions, faults_by_bot
 from simfarm.store import Run
 
 
@@ -98,94 +99,18 @@ def leaderboard(run: Run) -> Report:
         allowed = ", ".join(names) or "none, the run has no matchups"
         raise ConfigError(f"the reference {reference!r} takes part in no matchup; allowed: {allowed}")
     tables = {table.name: run.lazy(table.name) for table in engine.tables if not table.optional}
-    units = scores(tables, engine, matchups)
+    units = block_scores(tables, engine, matchups)
     boards = tuple(
         _board(
             units.filter(pl.col("condition") == condition, public=public), rules, public, names, reference, engine
         )
-        for condition, rules in enumerate(_conditions(matchups))
+        for condition, rules in enumerate(conditions(matchups))
         for public in (False, True)
         if not units.filter(pl.col("condition") == condition, public=public).is_empty()
     )
     own = engine.leaderboard_tables(matchups, tables)
     notes = tuple(_notes(units, matchups, config.plan.tuned()))
-    return render(engine, reference, boards, _faults(tables[engine.fault.table], engine), own, notes)
-
-
-def scores(tables: Mapping[str, pl.LazyFrame], engine: Engine, matchups: Mapping[str, Matchup]) -> pl.DataFrame:
-    """One row per bot and block: ``bot``, ``block``, ``unit`` (equal where bots are compared), ``condition``
-    (position in the rules that occur), ``public``, ``score``, ``invalid`` and the engine's further means.
-
-    A bot of a matchup that no row of a block names scored 0 there.
-    """
-    score: Score = engine.score
-    text = [pl.col("matchup").cast(pl.String), pl.col("block")]
-    rows = (
-        tables[score.table]
-        .group_by(*text, pl.col(score.bot).cast(pl.String).alias("bot"))
-        .agg(
-            pl.col(score.value).cast(pl.Float64).sum().alias("score"),
-            *(pl.col(name).mean() for name in engine.means),
-        )
-        .collect()
-    )
-    blocks = rows.select("matchup", "block").unique()
-    conditions = list(_conditions(matchups))
-    described = pl.DataFrame(
-        [
-            (
-                key,
-                bot.name,
-                conditions.index(_differing(matchup, matchups)),
-                f"{matchup.seed}" if len(matchup.bots) == 1 else key,
-            )
-            for key, matchup in matchups.items()
-            for bot in matchup.bots
-        ],
-        schema={"matchup": pl.String, "bot": pl.String, "condition": pl.Int64, "place": pl.String},
-        orient="row",
-    ).unique(maintain_order=True)
-    faults = (
-        tables[engine.fault.table]
-        .filter(pl.col(engine.fault.bot).is_not_null())
-        .filter(
-            pl.col(engine.fault.termination)
-            .cast(pl.String)
-            .is_in([t.value for t in Termination if t.is_bot_fault])
-        )
-        .select(*text, pl.col(engine.fault.bot).cast(pl.String).alias("bot"), pl.lit(1).alias("invalid"))
-        .unique()
-        .collect()
-    )
-    public = engine.public_blocks
-    return (
-        blocks.join(described, on="matchup")
-        .join(rows, on=["matchup", "block", "bot"], how="left")
-        .join(faults, on=["matchup", "block", "bot"], how="left")
-        .with_columns(
-            pl.col("score", "invalid").fill_null(0),
-            pl.format("{}/{}/{}", "condition", "place", "block").alias("unit"),
-            pl.col("block").is_in(list(public) if public is not None else []).alias("public"),
-        )
-        .sort("condition", "place", "block", "bot")
-    )
-
-
-def _differing(matchup: Matchup, matchups: Mapping[str, Matchup]) -> dict[str, Any]:
-    """The matchup's rule options that are not the same in all matchups."""
-    dumps = [other.rules.model_dump(mode="json") for other in matchups.values()]
-    own = matchup.rules.model_dump(mode="json")
-    return {name: value for name, value in own.items() if any(dump[name] != value for dump in dumps)}
-
-
-def _conditions(matchups: Mapping[str, Matchup]) -> list[dict[str, Any]]:
-    """The differing rule options of all matchups, each once, in plan order."""
-    found: list[dict[str, Any]] = []
-    for matchup in matchups.values():
-        differing = _differing(matchup, matchups)
-        if differing not in found:
-            found.append(differing)
-    return found
+    return render(engine, reference, boards, faults_by_bot(tables[engine.fault.table], engine.fault), own, notes)
 
 
 def _board(
@@ -232,16 +157,6 @@ def _mean(column: pl.Series) -> float | None:
 
 def _error(values: np.ndarray[Any, np.dtype[np.float64]]) -> float | None:
     return float(values.std(ddof=1)) / math.sqrt(len(values)) if len(values) > 1 else None
-
-
-def _faults(rows: pl.LazyFrame, engine: Engine) -> dict[str, dict[str, int]]:
-    fault = engine.fault
-    named = rows.filter(pl.col(fault.bot).is_not_null())
-    counts = named.group_by(pl.col(fault.bot, fault.termination).cast(pl.String)).len().collect()
-    found: dict[str, dict[str, int]] = {}
-    for bot, termination, count in sorted(counts.iter_rows()):
-        found.setdefault(bot, {})[termination] = count
-    return found
 
 
 def _notes(units: pl.DataFrame, matchups: Mapping[str, Matchup], tuned: Sequence[range]) -> list[str]:

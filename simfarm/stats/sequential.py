@@ -1,13 +1,10 @@
 """Verdicts that may be looked at while a run goes on: confidence sequences that hold at every look together.
 
-A run's plan is cut into at most :data:`ROUNDS` rounds of equal size: round r holds the blocks from B r / R to
-B (r + 1) / R of every matchup, B being its blocks and R the rounds. Rounds follow the block index, so what is seen
-at a look depends on the plan and on nothing else: not on the order in which shards arrive, the executor, or a break.
-
-The unit is a round. Every quantity here is a ratio of sums over rounds, y over t: a margin of shares (y a bot's
-points less the reference's, t all points), a mean difference (t the blocks), a lead. At its true value m the
-residuals y - m t have mean 0, and rounds are independent. The boundary is that of the anytime-valid t-test with a
-normal mixture: with n rounds, S the sum of residuals and V the sum of their squares,
+The unit is a round of the plan (:mod:`simfarm.stats.rounds`): decisions follow the block index. Every quantity here
+is a ratio of sums over rounds, y over t: a margin of shares (y a bot's points less the reference's, t all points), a
+mean difference (t the blocks), a lead. At its true value m the residuals y - m t have mean 0, and rounds are
+independent. The boundary is that of the anytime-valid t-test with a normal mixture: with n rounds, S the sum of
+residuals and V the sum of their squares,
 
     M = sqrt(c / (n + c)) (1 - S**2 / ((n + c) V)) ** (-n / 2)
 
@@ -28,20 +25,22 @@ kind sees is an event that decides and that is too rare to have happened.
 """
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import polars as pl
 
+from simfarm.config import Verdict as Rule
+from simfarm.core.engine import Engine
+from simfarm.core.errors import ConfigError
 from simfarm.core.model import Matchup
+from simfarm.stats.margin import Verdict
+from simfarm.stats.rounds import FloatArray, IntArray, Rounds, RoundTotals
+from simfarm.stats.tally import conditions, differing
+from simfarm.store import Run
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
-
-ROUNDS = 2000
-"""Most rounds that a plan is cut into. More would look earlier; fewer games in each would be less like a normal."""
 FIRST_LOOK = 20
 """Rounds before the first look."""
 TUNED_FOR = 8
@@ -125,65 +124,6 @@ class Boundary:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Rounds:
-    """How a plan is cut into rounds."""
-
-    matchups: Mapping[str, Matchup]
-    """By key."""
-    count: int
-    """Rounds of the whole plan."""
-
-    @classmethod
-    def of(cls, matchups: Mapping[str, Matchup]) -> "Rounds":
-        """The rounds of a plan: one for each block of its longest matchup, :data:`ROUNDS` at most."""
-        longest = max((matchup.stop - matchup.start for matchup in matchups.values()), default=0)
-        return cls(matchups, min(ROUNDS, longest))
-
-    def stops(self, key: str) -> IntArray:
-        """Shape (count,): one past the last block of a matchup after each round."""
-        matchup = self.matchups[key]
-        return matchup.start + (matchup.stop - matchup.start) * np.arange(1, self.count + 1) // self.count
-
-    def number(self) -> pl.Expr:
-        """The round of a row, from its ``matchup`` and ``block``: 0 to count - 1."""
-        spans = {key: (matchup.start, matchup.stop - matchup.start) for key, matchup in self.matchups.items()}
-        start, blocks = (self._by_matchup({key: span[part] for key, span in spans.items()}) for part in (0, 1))
-        return ((pl.col("block").cast(pl.Int64) - start + 1) * self.count - 1) // blocks
-
-    def _by_matchup(self, values: Mapping[str, int]) -> pl.Expr:
-        if len(set(values.values())) == 1:
-            return pl.lit(next(iter(values.values())), pl.Int64)
-        return pl.col("matchup").cast(pl.String).replace_strict(dict(values), return_dtype=pl.Int64)
-
-    @property
-    def blocks(self) -> IntArray:
-        """Shape (count,): blocks of all matchups up to the end of each round."""
-        starts = sum(matchup.start for matchup in self.matchups.values())
-        return sum((self.stops(key) for key in self.matchups), np.zeros(self.count, np.int64)) - starts
-
-    @property
-    def games(self) -> IntArray:
-        """Shape (count,): games of all matchups up to the end of each round."""
-        total = np.zeros(self.count, np.int64)
-        for key, matchup in self.matchups.items():
-            total += (self.stops(key) - matchup.start) * matchup.games
-        return total
-
-    def complete(self, committed: Iterable[tuple[str, int, int]]) -> int:
-        """Rounds from the first that are committed without a gap.
-
-        Args:
-            committed: key, first block and one past the last block of every committed shard.
-        """
-        reached = {key: matchup.start for key, matchup in self.matchups.items()}
-        for key, start, stop in sorted(committed):
-            if start <= reached[key]:
-                reached[key] = max(reached[key], stop)
-        done = (int(np.searchsorted(self.stops(key), block, side="right")) for key, block in reached.items())
-        return min(done, default=0)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
 class Track:
     """A confidence sequence over the complete rounds of a run, for a verdict and for a chart."""
 
@@ -223,3 +163,203 @@ class Track:
         for blocks, games, *figures in zip(self.blocks, self.games, self.value, self.low, self.high, strict=True):
             value, low, high = map(float, figures)
             yield int(blocks), int(games), value, low, high
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Finding:
+    """One comparison and what the sequence says of it."""
+
+    bot: str
+    other: str
+    """The bot that it is compared with: the reference, or the one that is last so far."""
+    condition: Mapping[str, Any]
+    """The rule options that differ within the run, where each set of them is judged apart; else empty."""
+    track: Track
+    """Of the bot's value less the other's."""
+    verdict: Verdict
+    """``undecided`` while no look has decided."""
+    look: int | None
+    """Position in the track of the first look that decided; later ones change nothing."""
+
+    @classmethod
+    def of(cls, bot: str, other: str, track: Track, tie: float, condition: Mapping[str, Any]) -> "Finding":
+        """Decide at the first look that allows it: a win or a loss where the interval excludes 0 and the value is
+        outside the tie band, a tie where the whole interval is within it.
+
+        Args:
+            tie: half the width of the tie band, in the track's unit; 0: nothing ties.
+        """
+        found = {
+            Verdict.WIN: (track.low > 0) & (track.value > tie),
+            Verdict.LOSS: (track.high < 0) & (track.value < -tie),
+            Verdict.TIE: (track.low >= -tie) & (track.high <= tie) & (tie > 0),
+        }
+        looks = {verdict: int(np.argmax(hits)) for verdict, hits in found.items() if hits.any()}
+        verdict = min(looks, key=lambda verdict: looks[verdict], default=Verdict.UNDECIDED)
+        return cls(bot, other, condition, track, verdict, looks.get(verdict))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sequential:
+    """What the sequential rule says of a run so far."""
+
+    kind: str
+    """The report whose question it answers: ``significance``, ``leaderboard`` or ``elimination``."""
+    alpha: float
+    """How often, at most, one comparison's verdict is false; for an elimination, that the one named is not last."""
+    rounds: Rounds
+    """Of the whole plan."""
+    complete: int
+    """Rounds that are in without a gap: what later rows say plays no part."""
+    findings: tuple[Finding, ...]
+    """Every bot against the reference; for an elimination against the one that is last so far."""
+    last: str | None
+    """The bot that is last for certain; None for other reports, and while it is open."""
+    look: int | None
+    """Position of the look at which everything was decided; None while something is open."""
+
+    @property
+    def decided(self) -> bool:
+        """Whether the verdict is in: of every bot against the reference, or who is last."""
+        return self.look is not None
+
+    @property
+    def games(self) -> int:
+        """Games up to the look that decided, or in all complete rounds."""
+        rounds = self.complete if self.look is None else self.look + 1
+        return int(self.rounds.games[rounds - 1]) if rounds else 0
+
+    @property
+    def blocks(self) -> int:
+        """Blocks of all matchups up to there."""
+        rounds = self.complete if self.look is None else self.look + 1
+        return int(self.rounds.blocks[rounds - 1]) if rounds else 0
+
+
+def assess(
+    kind: str, totals: RoundTotals, complete: int, *, engine: Engine, rule: Rule, bots: Sequence[str]
+) -> Sequential:
+    """Look at the complete rounds of a run.
+
+    Args:
+        kind: the report whose question is asked.
+        totals: scores by round.
+        complete: rounds that are in without a gap.
+        engine: the game.
+        rule: the config's table ``[verdict]``.
+        bots: names in the order of reports; those in no matchup are left out.
+
+    Raises:
+        ConfigError: there is no sequential verdict of that kind, or the reference takes part in no matchup.
+    """
+    matchups = totals.rounds.matchups
+    playing = {bot.name for matchup in matchups.values() for bot in matchup.bots}
+    names = [name for name in bots if name in playing]
+    alpha = math.erfc(rule.sigmas / math.sqrt(2))
+    if kind == "elimination":
+        return _elimination(totals, complete, alpha, names)
+    reference = rule.reference or (names[0] if names else "")
+    if reference not in names:
+        allowed = ", ".join(names) or "none, the run has no matchups"
+        raise ConfigError(f"the reference {reference!r} takes part in no matchup; allowed: {allowed}")
+    if kind == "significance":
+        findings = _margins(totals, complete, alpha, rule.tie, names, reference)
+    elif kind == "leaderboard":
+        findings = _differences(totals, complete, alpha, names, reference, engine.public_blocks)
+    else:
+        raise ConfigError(
+            f"{engine.name} is read by its report {kind!r}, which has no sequential verdict; "
+            "those that have: significance, leaderboard, elimination"
+        )
+    looks = [finding.look for finding in findings if finding.look is not None]
+    look = max(looks) if findings and len(looks) == len(findings) else None
+    return Sequential(kind, alpha, totals.rounds, complete, tuple(findings), None, look)
+
+
+def assess_run(run: Run, kind: str) -> Sequential:
+    """Look at a run's committed rows.
+
+    Raises:
+        ConfigError: as :func:`assess`.
+    """
+    engine, config = run.engine, run.config
+    rounds = Rounds.of(run.matchups())
+    totals = RoundTotals.of(run.lazy(engine.score.table), engine.score, rounds)
+    complete = rounds.complete((receipt.key, receipt.start, receipt.stop) for receipt in run.receipts())
+    names = [bot.name for bot in config.bots]
+    return assess(kind, totals, complete, engine=engine, rule=config.verdict, bots=names)
+
+
+def _margins(
+    totals: RoundTotals, complete: int, alpha: float, tie: float, bots: Sequence[str], reference: str
+) -> list[Finding]:
+    points = totals.by_bot(bots)[:complete].T
+    everyone = points.sum(axis=0)
+    own = points[bots.index(reference)]
+    return [
+        Finding.of(name, reference, Track.of(totals.rounds, alpha, x - own, everyone, 100.0), tie, {})
+        for name, x in zip(bots, points, strict=True)
+        if name != reference
+    ]
+
+
+def _differences(
+    totals: RoundTotals, complete: int, alpha: float, bots: Sequence[str], reference: str, public: range | None
+) -> list[Finding]:
+    """Mean differences in score per block, on the blocks that both play and that are not public."""
+    matchups = totals.rounds.matchups
+    judged = {key: m for key, m in matchups.items() if public is None or set(range(m.start, m.stop)) - set(public)}
+    findings = []
+    for condition in conditions(matchups):
+        keys = [key for key in judged if differing(judged[key], matchups) == condition]
+        for name in bots:
+            y, t = np.zeros(complete), np.zeros(complete)
+            for own, theirs in _meetings(judged, keys, name, reference):
+                y += totals.of_bot(own, name)[:complete] - totals.of_bot(theirs, reference)[:complete]
+                t += np.diff(totals.rounds.stops(own), prepend=judged[own].start)[:complete]
+            if name != reference and t.any():
+                findings.append(Finding.of(name, reference, Track.of(totals.rounds, alpha, y, t), 0.0, condition))
+    return findings
+
+
+def _meetings(
+    matchups: Mapping[str, Matchup], keys: Iterable[str], bot: str, reference: str
+) -> Iterator[tuple[str, str]]:
+    """The matchups in which two bots play the same blocks: one where they meet, or two where each plays alone."""
+    players = {key: [member.name for member in matchups[key].bots] for key in keys}
+    alone = {
+        (matchups[key].seed, matchups[key].start, matchups[key].stop): key
+        for key, names in players.items()
+        if names == [reference]
+    }
+    for key, names in players.items():
+        place = (matchups[key].seed, matchups[key].start, matchups[key].stop)
+        if bot in names and reference in names:
+            yield key, key
+        elif names == [bot] and place in alone:
+            yield key, alone[place]
+
+
+def _elimination(totals: RoundTotals, complete: int, alpha: float, bots: Sequence[str]) -> Sequential:
+    """Somebody is last where its lead over every other is below 0. A false name needs a false lead over the bot that
+    is really last, by one of the others: each comparison has its part of alpha."""
+    rounds, part = totals.rounds, alpha / max(1, len(bots) - 1)
+    balances = totals.by_bot(bots)[:complete].T
+    blocks = np.diff(rounds.blocks, prepend=0)[:complete].astype(np.float64)
+    boundary = Boundary.of_plan(part, rounds.count)
+    looks = {}
+    for position, name in enumerate(bots):
+        others = np.delete(balances, position, axis=0) - balances[position]
+        below = (boundary.sequence(others, blocks)[1] > 0).all(axis=0)
+        if len(bots) > 1 and below.any():
+            looks[name] = int(np.argmax(below))
+    last = min(looks, key=lambda name: looks[name], default=None)
+    lowest = bots.index(last) if last else int(np.argmin(balances.sum(axis=1)))
+    findings = tuple(
+        Finding.of(name, bots[lowest], Track.of(rounds, part, balance - balances[lowest], blocks), 0.0, {})
+        for name, balance in zip(bots, balances, strict=True)
+        if name != bots[lowest]
+    )
+    return Sequential(
+        "elimination", alpha, rounds, complete, findings, last, None if last is None else looks[last]
+    )

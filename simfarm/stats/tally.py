@@ -1,12 +1,14 @@
-"""Games, wins, points and penalties by seating, seat and bot: one pass over rows, then small numbers only."""
+"""Totals by seating, seat and bot, faults, and scores by block: one query each, then small numbers only."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import polars as pl
 
-from simfarm.core.model import Fault, Matchup, Score
+from simfarm.core.engine import Engine
+from simfarm.core.model import Fault, Matchup, Score, Termination
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,9 +182,97 @@ def _percent(part: float, whole: float) -> float | None:
 
 def faults_by_bot(rows: pl.LazyFrame, fault: Fault) -> Mapping[str, dict[str, int]]:
     """Rows that name a bot at fault, counted by bot and termination."""
-    named = rows.filter(pl.col(fault.bot).is_not_null())
-    counts = named.group_by(fault.bot, fault.termination).len().collect(engine="streaming")
+    return _count(rows, fault.bot, fault.termination)
+
+
+def terminations(engine: Engine, rows: pl.LazyFrame) -> Mapping[str, dict[str, int]]:
+    """How matches ended by bot: for every match where the faults' table has a row for it, else faults only."""
+    score, fault = engine.score, engine.fault
+    own_rows = score.survived is not None and score.table == fault.table
+    return _count(rows, score.bot if own_rows else fault.bot, fault.termination)
+
+
+def _count(rows: pl.LazyFrame, bot: str, termination: str) -> Mapping[str, dict[str, int]]:
+    named = rows.filter(pl.col(bot).is_not_null()).group_by(pl.col(bot, termination).cast(pl.String)).len()
     found: dict[str, dict[str, int]] = defaultdict(dict)
-    for name, termination, count in sorted(counts.iter_rows()):
-        found[name][termination] = count
+    for name, end, count in sorted(named.collect(engine="streaming").iter_rows()):
+        found[name][end] = count
+    return found
+
+
+def block_scores(
+    tables: Mapping[str, pl.LazyFrame], engine: Engine, matchups: Mapping[str, Matchup]
+) -> pl.DataFrame:
+    """One row per bot and block: ``bot``, ``block``, ``unit`` (equal where bots are compared), ``condition``
+    (position in the rules that occur), ``public``, ``score``, ``invalid`` and the engine's further means.
+
+    A bot of a matchup that no row of a block names scored 0 there.
+    """
+    score = engine.score
+    text = [pl.col("matchup").cast(pl.String), pl.col("block")]
+    rows = (
+        tables[score.table]
+        .group_by(*text, pl.col(score.bot).cast(pl.String).alias("bot"))
+        .agg(
+            pl.col(score.value).cast(pl.Float64).sum().alias("score"),
+            *(pl.col(name).mean() for name in engine.means),
+        )
+        .collect()
+    )
+    blocks = rows.select("matchup", "block").unique()
+    rules = list(conditions(matchups))
+    described = pl.DataFrame(
+        [
+            (
+                key,
+                bot.name,
+                rules.index(differing(matchup, matchups)),
+                f"{matchup.seed}" if len(matchup.bots) == 1 else key,
+            )
+            for key, matchup in matchups.items()
+            for bot in matchup.bots
+        ],
+        schema={"matchup": pl.String, "bot": pl.String, "condition": pl.Int64, "place": pl.String},
+        orient="row",
+    ).unique(maintain_order=True)
+    faults = (
+        tables[engine.fault.table]
+        .filter(pl.col(engine.fault.bot).is_not_null())
+        .filter(
+            pl.col(engine.fault.termination)
+            .cast(pl.String)
+            .is_in([t.value for t in Termination if t.is_bot_fault])
+        )
+        .select(*text, pl.col(engine.fault.bot).cast(pl.String).alias("bot"), pl.lit(1).alias("invalid"))
+        .unique()
+        .collect()
+    )
+    public = engine.public_blocks
+    return (
+        blocks.join(described, on="matchup")
+        .join(rows, on=["matchup", "block", "bot"], how="left")
+        .join(faults, on=["matchup", "block", "bot"], how="left")
+        .with_columns(
+            pl.col("score", "invalid").fill_null(0),
+            pl.format("{}/{}/{}", "condition", "place", "block").alias("unit"),
+            pl.col("block").is_in(list(public) if public is not None else []).alias("public"),
+        )
+        .sort("condition", "place", "block", "bot")
+    )
+
+
+def differing(matchup: Matchup, matchups: Mapping[str, Matchup]) -> dict[str, Any]:
+    """The matchup's rule options that are not the same in all matchups."""
+    dumps = [other.rules.model_dump(mode="json") for other in matchups.values()]
+    own = matchup.rules.model_dump(mode="json")
+    return {name: value for name, value in own.items() if any(dump[name] != value for dump in dumps)}
+
+
+def conditions(matchups: Mapping[str, Matchup]) -> list[dict[str, Any]]:
+    """The differing rule options of all matchups, each once, in plan order."""
+    found: list[dict[str, Any]] = []
+    for matchup in matchups.values():
+        rules = differing(matchup, matchups)
+        if rules not in found:
+            found.append(rules)
     return found
