@@ -109,9 +109,9 @@ def intervals(
         }
         for row in rows
     ]
-    scale = alt.Scale(type="log") if log else alt.Scale(zero=False, nice=True)
+    scale = alt.Scale(type="log") if log else alt.Scale(zero=False)
     y = alt.Y("row:N", sort=order, title=None)
-    x = alt.X("value:Q", title=axis, scale=scale)
+    x = alt.X("value:Q", title=axis, scale=scale, axis=_few_ticks(log))
     base = _chart(values)
     layers: list[alt.Chart] = []
     if band is not None:
@@ -121,9 +121,9 @@ def intervals(
             .encode(x=alt.X("low:Q", title=axis), x2="high:Q")
         )
     if rules:
-        marks = _chart([{"at": rule} for rule in rules])
+        level = _chart([{"at": rule} for rule in rules])
         layers.append(
-            marks.mark_rule(color=_FAINT, strokeDash=[4, 3], aria=False).encode(x=alt.X("at:Q", title=axis))
+            level.mark_rule(color=_FAINT, strokeDash=[4, 3], aria=False).encode(x=alt.X("at:Q", title=axis))
         )
     if any(row.outer is not None for row in rows):
         thin = base.mark_rule(color=_MAIN, strokeWidth=1).encode(y=y, x=alt.X("least:Q", title=axis), x2="most:Q")
@@ -144,6 +144,7 @@ def lines(
     domain: tuple[float, float] | None = None,
     rules: Sequence[float] = (),
     band: float | None = None,
+    marks: Sequence[Point] = (),
     ticks: bool = False,
 ) -> Spec:
     """Lines over a common axis, with a band each where points have one.
@@ -155,6 +156,7 @@ def lines(
         domain: the part of the y axis that is shown; what reaches beyond is cut off.
         rules: values of y that are marked by lines.
         band: half the width of a band around y = 0 that is shaded.
+        marks: places that are marked.
         ticks: whether x has whole numbers only, so that each has a tick.
     """
     names = list(dict.fromkeys(point.line for point in points))
@@ -180,9 +182,9 @@ def lines(
             .encode(y=alt.Y("low:Q", title=axes[1]), y2="high:Q")
         )
     if rules:
-        marks = _chart([{"at": rule} for rule in rules])
+        level = _chart([{"at": rule} for rule in rules])
         layers.append(
-            marks.mark_rule(color=_FAINT, strokeDash=[4, 3], clip=True, aria=False).encode(
+            level.mark_rule(color=_FAINT, strokeDash=[4, 3], clip=True, aria=False).encode(
                 y=alt.Y("at:Q", title=axes[1])
             )
         )
@@ -196,6 +198,9 @@ def lines(
     y = alt.Y("y:Q", title=axes[1], scale=y_scale, axis=y_axis)
     dash = alt.StrokeDash("line:N", scale=alt.Scale(domain=names, range=list(_DASHES[: len(names)])), legend=None)
     layers.append(base.mark_line(clip=True, strokeWidth=2).encode(x=x, y=y, color=color, strokeDash=dash))
+    if marks:
+        places = _chart([{"line": mark.line, "x": mark.x, "y": mark.y} for mark in marks])
+        layers.append(places.mark_point(size=90, strokeWidth=2, clip=True).encode(x=x, y=y, color=color))
     if ticks:
         layers.append(base.mark_circle(size=36, opacity=1).encode(x=x, y=y, color=color))
     return _finished(alt.layer(*layers).properties(width=_WIDTH, height=_HEIGHT))
@@ -222,14 +227,25 @@ def histograms(bars: Sequence[Bar], axis: str) -> Spec:
     return _finished(chart.facet(row=alt.Row("row:N", sort=order, header=head), spacing=8))
 
 
-def bars(rows: Sequence[tuple[str, float]], axis: str, top: float) -> Spec:
-    """Bars from 0, one row each, on an axis that ends at ``top``."""
+def bars(rows: Sequence[tuple[str, float]], axis: str, top: float | None = None) -> Spec:
+    """Bars from 0, one row each.
+
+    Args:
+        rows: names and values.
+        axis: title of the value axis.
+        top: where the axis ends, if not at the largest value.
+    """
+    if top is None:
+        x = alt.X("value:Q", title=axis, axis=alt.Axis(format="~s", tickCount=5))
+    else:
+        ticks = [top * part / 4 for part in range(5)]
+        x = alt.X("value:Q", title=axis, axis=alt.Axis(values=ticks), scale=alt.Scale(domain=[0, top]))
     chart = (
         _chart([{"row": row, "value": value} for row, value in rows])
         .mark_bar(color=_MAIN, height={"band": 0.6})
         .encode(
             y=alt.Y("row:N", sort=[row for row, _ in rows], title=None),
-            x=alt.X("value:Q", title=axis, scale=alt.Scale(domain=[0, top])),
+            x=x,
         )
         .properties(width=_WIDTH, height=alt.Step(_ROW))
     )
@@ -281,8 +297,14 @@ def matrix(cells: Sequence[Cell], columns: Sequence[str], title: str, middle: fl
         }
         for cell in cells
     ]
+    angle = -45 if max(map(len, columns), default=0) > 5 else 0
     y = alt.Y("row:N", sort=rows, title=None)
-    x = alt.X("column:N", sort=list(columns), title=title or None, axis=alt.Axis(orient="top", labelAngle=-45))
+    x = alt.X(
+        "column:N",
+        sort=list(columns),
+        title=title or None,
+        axis=alt.Axis(orient="top", labelAngle=angle, labelOverlap=False),
+    )
     base = _chart(values)
     boxes = base.mark_rect(stroke=_LINE).encode(
         x=x,
@@ -300,13 +322,17 @@ def _chart(values: list[dict[str, Any]]) -> alt.Chart:
     return alt.Chart(alt.InlineData(values=values))
 
 
+def _few_ticks(log: bool) -> alt.Axis:
+    return alt.Axis(tickCount=4, format="~s", labelOverlap="greedy") if log else alt.Axis(tickCount=5)
+
+
 def _legend(names: Sequence[str]) -> alt.Legend | None:
     if len(names) < 2:
         return None
     longest = max(map(len, names))
     columns = max(1, min(3, 38 // (longest + 4)))
     orient: Literal["top"] = "top"
-    return alt.Legend(title=None, orient=orient, columns=columns, labelLimit=_WIDTH)
+    return alt.Legend(title=None, orient=orient, columns=columns, labelLimit=_WIDTH, columnPadding=26)
 
 
 def _finished(chart: alt.LayerChart | alt.Chart | alt.FacetChart) -> Spec:
@@ -320,11 +346,9 @@ def _finished(chart: alt.LayerChart | alt.Chart | alt.FacetChart) -> Spec:
         labelFontSize=11,
         titleFontSize=11,
         labelLimit=130,
-        labelOverlap="greedy",
-        labelSeparation=6,
     )
     done = chart.configure(font="Arial, Helvetica, sans-serif", background="white", padding=_PADDING, axis=axis)
-    done = done.configure_legend(labelColor=_INK, labelFontSize=11, symbolStrokeWidth=2)
+    done = done.configure_legend(labelColor=_INK, labelFontSize=11, symbolOpacity=1, symbolType="circle")
     done = done.configure_header(labelColor=_INK, labelFontSize=11).configure_view(stroke=None)
     spec: dict[str, Any] = done.to_dict(validate=False)
     return spec

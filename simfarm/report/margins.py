@@ -1,9 +1,6 @@
-"""Margins and shares of a page: over games, at the end, by seat and by seating."""
+"""Margins and shares of a page: at the end, by seat and by seating."""
 
-import math
-from collections.abc import Iterator, Sequence
-
-import polars as pl
+from collections.abc import Sequence
 
 from simfarm.report import charts
 from simfarm.report.charts import Cell, Interval, Point
@@ -11,20 +8,16 @@ from simfarm.report.figure import Figure
 from simfarm.report.page import MOST_ROWS, Section, cut, numbers
 from simfarm.report.render import number
 from simfarm.report.significance import BotResult, SignificanceReport
-from simfarm.stats.sequential import Rounds, Track
-from simfarm.store import Run
 
-_LOOKS = 120
 _MOST_SEATINGS = 48
 
 
-def margins(run: Run, shares: SignificanceReport, judged: bool) -> Section:
+def margins(shares: SignificanceReport, judged: bool) -> Section:
     """Shares and, where the game is judged by them, margins against the reference."""
     bots = [bot for bot in shares.bots if bot.share.value is not None]
     figures: list[Figure] = []
     compared = [bot for bot in bots if bot.margin is not None and bot.margin.value is not None]
     if judged and compared:
-        figures.extend(_margin_over_games(run, shares, compared))
         figures.append(_final_margins(shares, compared))
     if bots:
         shown = bots[:MOST_ROWS]
@@ -77,73 +70,6 @@ def _final_margins(shares: SignificanceReport, compared: Sequence[BotResult]) ->
             ],
         ),
     )
-
-
-def _margin_over_games(run: Run, shares: SignificanceReport, compared: Sequence[BotResult]) -> Iterator[Figure]:
-    shown = compared[: len(charts.SERIES)]
-    tracks = margin_tracks(run, shares, [bot.name for bot in shown])
-    if not tracks:
-        return
-    points, rows = [], []
-    for name, track in tracks.items():
-        looks = [look for look in track if math.isfinite(look[2]) and math.isfinite(look[3])]
-        for index in sorted(_spread(len(looks))):
-            _, games, value, low, high = looks[index]
-            points.append(Point(name, games, value, low, high))
-        for index in sorted(_spread(len(looks), 8)):
-            _, games, value, low, high = looks[index]
-            rows.append((name, number(games), *(number(figure, 3, signed=True) for figure in (value, low, high))))
-    if not points:
-        return
-    late = [point for point in points if point.x >= max(point.x for point in points) / 8]
-    low = min(0.0, *(point.low or 0.0 for point in late), -2 * shares.rule.tie)
-    high = max(0.0, *(point.high or 0.0 for point in late), 2 * shares.rule.tie)
-    pad = 0.15 * (high - low)
-    rate = next(iter(tracks.values())).alpha
-    yield Figure(
-        "margin-over-games",
-        "Margin over games",
-        f"Share less that of {shares.reference} as games came in, by the plan's order, with a band that holds the "
-        f"true margin at every look together, but for {100 * rate:.2g} % of runs. Shaded: the tie band of "
-        f"±{shares.rule.tie:g} pp. A band that has left 0 has decided{cut(compared, shown)}.",
-        charts.lines(
-            points,
-            ("games", "margin in percentage points"),
-            domain=(low - pad, high + pad),
-            rules=(0,),
-            band=shares.rule.tie,
-        ),
-        numbers(("bot", "games", "margin pp", "low", "high"), rows),
-    )
-
-
-def margin_tracks(run: Run, shares: SignificanceReport, names: Sequence[str]) -> dict[str, Track]:
-    """The margins of some bots against the reference over the complete rounds of a run, with their bands."""
-    rounds, score = Rounds.of(run.matchups()), run.engine.score
-    complete = rounds.complete((r.key, r.start, r.stop) for r in run.receipts())
-    if complete == 0:
-        return {}
-    sums = (
-        run.lazy(score.table)
-        .group_by(rounds.number().alias("round"), pl.col(score.bot).alias("bot"))
-        .agg(pl.col(score.value).cast(pl.Float64).sum().alias("x"))
-        .collect(engine="streaming")
-        .with_columns(pl.col("bot").cast(pl.String))
-        .filter(pl.col("round") < complete)
-    )
-    every = pl.DataFrame({"round": range(complete)}, schema={"round": pl.Int64})
-    total = every.join(sums.group_by("round").agg(pl.col("x").sum()), on="round", how="left").fill_null(0)
-    wide = {
-        name: every.join(sums.filter(pl.col("bot") == name), on="round", how="left")["x"].fill_null(0).to_numpy()
-        for name in (*names, shares.reference)
-    }
-    rate, t = shares.rule.error_rate(shares.blocks), total["x"].to_numpy()
-    return {name: Track.of(rounds, rate, wide[name] - wide[shares.reference], t, 100) for name in names}
-
-
-def _spread(count: int, most: int = _LOOKS) -> set[int]:
-    """Positions of at most that many of the looks, evenly spread, the first and the last among them."""
-    return {round(step * (count - 1) / (most - 1)) for step in range(most)} if count else set()
 
 
 def seats(shares: SignificanceReport) -> Section:

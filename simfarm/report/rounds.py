@@ -118,9 +118,7 @@ def _round(played: Round) -> Section:
 
 def _brief(value: float) -> str:
     """A balance that fits into a cell."""
-    if abs(value) >= 10_000_000:
-        return f"{value / 1_000_000:,.0f}M"
-    return f"{value / 1000:,.0f}k" if abs(value) >= 10_000 else f"{value:,.0f}"
+    return f"{value / 1_000_000:,.0f} M" if abs(value) >= 10_000_000 else f"{value:,.0f}"
 
 
 def _column(played: Round) -> str:

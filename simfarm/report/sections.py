@@ -10,6 +10,7 @@ from typing import Any
 from simfarm.report import elimination, significance
 from simfarm.report.elimination import EliminationReport
 from simfarm.report.leaderboard import leaderboard
+from simfarm.report.looks import over_games
 from simfarm.report.margins import margins, seats
 from simfarm.report.page import MOST_TABLE, Page, Section
 from simfarm.report.quantities import curves, distributions, terminations, times
@@ -17,6 +18,7 @@ from simfarm.report.render import Report, capital, number, significant
 from simfarm.report.repeat import repeat
 from simfarm.report.significance import SignificanceReport
 from simfarm.report.standing import balances, board_title, pairings, scores
+from simfarm.stats.sequential import assess_run
 from simfarm.store import Run
 
 
@@ -36,11 +38,13 @@ def of_run(run: Run) -> Page:
         for table in engine.tables
         if not table.optional or table.name in run.config.record
     }
+    kind = "elimination" if sums is not None else "leaderboard" if board is not None else "significance"
     sections = [
         verdict(shares, sums, board),
+        Section("over-games", "The verdict over games", figures=tuple(over_games(run, assess_run(run, kind)))),
         *([balances(sums)] if sums is not None else []),
         *([scores(board)] if board is not None else []),
-        *([margins(run, shares, sums is None)] if shares is not None else []),
+        *([margins(shares, sums is None)] if shares is not None else []),
         pairings(run),
         *([seats(shares)] if shares is not None else []),
         terminations(run, sums),

@@ -29,7 +29,7 @@ def balances(sums: EliminationReport) -> Section:
             "balances",
             f"Balances in {sums.unit}",
             f"Sum of each bot's {sums.unit} over all its matches{cut(bots, shown)}.",
-            charts.intervals([Interval(b.name, b.balance, None, None) for b in shown], sums.unit),
+            charts.bars([(bot.name, float(bot.balance)) for bot in shown], sums.unit),
             numbers(
                 ("bot", "balance", "matches"),
                 [(b.name, number(b.balance, digits), number(b.matches)) for b in bots],
