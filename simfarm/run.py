@@ -1,10 +1,11 @@
 """Carry a config out: plan, dispatch, commit, progress. Nothing flows back."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
+from typing import Protocol
 
 from simfarm import registry
 from simfarm.config import RunConfig
@@ -40,6 +41,16 @@ class Progress:
         return self.played / self.seconds if self.seconds > 0 else 0.0
 
 
+class Until(Protocol):
+    """What ends a run before its plan does."""
+
+    def order(self, missing: Iterable[Gap]) -> Iterator[Gap]:
+        """What is to be played, in the order of play."""
+
+    def reached(self, receipt: Receipt | None) -> bool:
+        """Whether to stop, asked once before the first shard (None) and after every commit."""
+
+
 def check(config: RunConfig) -> None:
     """Make sure that every matchup of a config can be played on this machine, before anything is written.
 
@@ -53,13 +64,14 @@ def check(config: RunConfig) -> None:
         engine.check(matchup)
 
 
-def play(run: Run, executor: Executor, report: Callable[[Progress], None]) -> Progress:
+def play(run: Run, executor: Executor, report: Callable[[Progress], None], until: Until | None = None) -> Progress:
     """Play all that is missing of a run and commit it, shard by shard.
 
     Args:
         run: the run.
         executor: where shards are played.
         report: called once before the first shard and after every commit.
+        until: ends the run when it says so; None: all is played.
 
     Returns:
         The last progress.
@@ -74,11 +86,13 @@ def play(run: Run, executor: Executor, report: Callable[[Progress], None]) -> Pr
     with run.writer() as writer:
         receipts = run.receipts()
         missing = list(gaps(run.config, receipts))
+        if until is not None:
+            missing = list(until.order(missing))
         done = sum((receipt.stop - receipt.start) * games[receipt.key] for receipt in receipts)
         total = done + sum((gap.stop - gap.start) * gap.matchup.games for gap in missing)
         progress = Progress(None, done, total, 0, 0.0)
         report(progress)
-        if not missing:
+        if not missing or (until is not None and until.reached(None)):
             return progress
         pace = Pace(executor.workers, _blocks(missing))
         shards = cut(run.engine, missing, pace)
@@ -101,6 +115,8 @@ def play(run: Run, executor: Executor, report: Callable[[Progress], None]) -> Pr
                     receipt, progress.games + count, total, progress.played + count, time.monotonic() - started
                 )
                 report(progress)
+                if until is not None and until.reached(receipt):
+                    break
     if failed:
         raise ExecutorError(_given_up(failed))
     return progress

@@ -15,7 +15,7 @@ from simfarm.core.model import Bot, Matchup, Rules, SourceFile
 from simfarm.executors.local import LocalExecutor
 from simfarm.report import leaderboard as module
 from simfarm.report.leaderboard import leaderboard
-from simfarm.stats.tally import block_scores
+from simfarm.stats.tally import block_scores, conditions
 from simfarm.store import Run
 from tests.conftest import Coin
 
@@ -57,9 +57,9 @@ def test_lone_bots_are_paired_by_block_rules_and_seed() -> None:
     rows += [("b", block, "bob", int(b[block]), None) for block in range(30)]
     rows += [(key, block, "bob", 10**6, None) for key in "cd" for block in range(50)]
     units = block_scores(frame(rows), ENGINE, matchups)
-    conditions = conditions(matchups)
-    assert conditions == [{"points": 1}, {"points": 2}]
-    board = module._board(units.filter(condition=0), conditions[0], False, ["ada", "bob"], "ada", ENGINE)
+    rules = conditions(matchups)
+    assert rules == [{"points": 1}, {"points": 2}]
+    board = module._board(units.filter(condition=0), rules[0], False, ["ada", "bob"], "ada", ENGINE)
     assert board.title == "points = 1"
     bob, ada = board.standings
     assert (ada.bot, ada.units, ada.mean) == ("ada", 50, a.mean())

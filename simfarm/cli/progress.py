@@ -23,6 +23,7 @@ def play(
     quiet: bool,
     bot: str | None = None,
     listen: Callable[[runs.Progress], None] = lambda progress: None,
+    until: runs.Until | None = None,
 ) -> runs.Progress:
     """Play all that is missing of a run, with its progress on stderr; Ctrl-C gets a word on what stays.
 
@@ -32,6 +33,7 @@ def play(
         quiet: show nothing.
         bot: whose margin is shown; default: the strongest rival's of the reference.
         listen: is told every progress as well, after it is shown; what it raises ends the run.
+        until: as for :func:`simfarm.run.play`.
 
     Raises:
         SimfarmError: as :func:`simfarm.run.play`.
@@ -44,7 +46,7 @@ def play(
                 line.update(progress)
                 listen(progress)
 
-            return runs.play(run, executor, tell)
+            return runs.play(run, executor, tell, until)
     except KeyboardInterrupt:
         print("simfarm: stopped; what is committed stays, the same command goes on from there", file=sys.stderr)
         raise

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -26,10 +26,12 @@ from simfarm.cli.options import (
 )
 from simfarm.cli.progress import play
 from simfarm.config import load_config
+from simfarm.core.errors import ConfigError
 from simfarm.executors.local import LocalExecutor
 from simfarm.plan import estimate
 from simfarm.stats.tally import faults_by_bot
 from simfarm.store import Run
+from simfarm.until import UntilDecided
 
 
 def run(
@@ -42,24 +44,44 @@ def run(
         bool,
         typer.Option("--update", help="Let a changed config take over its folder; play what is missing."),
     ] = False,
+    until_decided: Annotated[
+        bool,
+        typer.Option(
+            "--until-decided",
+            help="Stop as soon as the verdict of the game's usual report is in, by the sequential rule: every bot "
+            "against the reference, or who is last.",
+        ),
+    ] = False,
+    max_games: Annotated[
+        int | None, typer.Option("--max-games", min=1, help="With --until-decided: at most about so many games.")
+    ] = None,
     quiet: Quiet = False,
 ) -> None:
     """Play a config: everything that its run folder does not hold yet.
 
     Run the same command again to go on after Ctrl-C, a crash or a full disk.
 
+    --until-decided sets `method = "sequential"` in the run's [verdict]: its bounds hold at every look, so that
+    stopping early costs no certainty. Without it the plan is played whole, and the rule is the config's.
+
     Rows land in results/NAME/parts; look at them with `simfarm query` and `simfarm report`.
     """
     parsed = load_config(config)
     folder = out_folder(config, out)
     runs.check(parsed)
+    if max_games is not None and not until_decided:
+        raise ConfigError("--max-games goes with --until-decided")
+    if until_decided:
+        parsed = replace(parsed, verdict=parsed.verdict.model_copy(update={"method": "sequential"}))
     target = Run.create(folder, parsed, update=update)
-    last = play(target, make_executor(executor, ray_address, workers), quiet=quiet)
+    until = UntilDecided(target, max_games) if until_decided else None
+    last = play(target, make_executor(executor, ray_address, workers), quiet=quiet, until=until)
     if not quiet:
         report = registry.engine(parsed.engine).default_report
         Console(stderr=True, highlight=False, soft_wrap=True).print(
             f"{last.games:,} games in {folder}"
             + (f", {last.played:,} of them now at {last.games_per_second:,.0f} games/s" if last.played else "")
+            + (f"\n{until.state.sentence()}" if until is not None else "")
             + "".join(f"\n{line}" for line in _faults(folder))
             + f"\nnext: simfarm report {report} {folder}",
             markup=False,

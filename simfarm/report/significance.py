@@ -4,7 +4,7 @@
 The method is explained in :mod:`simfarm.stats.margin`.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +13,9 @@ import polars as pl
 from simfarm.core.errors import ConfigError
 from simfarm.core.model import Deal, Fault, Matchup, Score
 from simfarm.report.render import Column, Report, Table, number
-from simfarm.stats.margin import Estimate, Moments, Rule
+from simfarm.stats.margin import Estimate, Judgement, Moments, Rule
+from simfarm.stats.rounds import Rounds, Span
+from simfarm.stats.sequential import Sequential, assess
 from simfarm.stats.tally import SeatingTally, SeatTally, Tally, faults_by_bot
 from simfarm.store import Run
 
@@ -64,6 +66,10 @@ class SignificanceReport:
     points: float
     reference: str
     rule: Rule
+    method: str
+    """Whose verdicts stand: ``fixed``, the rule's over all rows, or ``sequential``."""
+    sequential: Sequential
+    """What the sequential rule says, whichever method is chosen."""
     bots: tuple[BotResult, ...]
     seats: tuple[SeatTally, ...]
     bot_seats: tuple[SeatTally, ...]
@@ -85,7 +91,9 @@ class SignificanceReport:
         games, planned_games   games in the rows, games of the whole run
         blocks, points         independent blocks in the rows, points of all bots
         reference              name of the bot that others are compared with
-        rule                   ``sigmas``, ``tie_pp``, ``error_rate`` (of one comparison, a fraction), ``text``
+        rule                   ``method`` (``fixed`` or ``sequential``), ``sigmas``, ``tie_pp``, ``error_rate`` (of
+                               one comparison, a fraction), ``text``
+        sequential             :meth:`~simfarm.stats.sequential.Sequential.to_json`
         bots                   list in config order: ``name``, ``games``, ``points``, ``wins``, ``share_percent``,
                                ``share_error_pp``, ``margin_pp``, ``sigma_pp``, ``z``, ``verdict``, ``sentence``,
                                ``games_to_decide``, ``penalties``, ``eligible``, ``faults`` (termination -> rows);
@@ -106,11 +114,13 @@ class SignificanceReport:
             "points": self.points,
             "reference": self.reference,
             "rule": {
+                "method": self.method,
                 "sigmas": self.rule.sigmas,
                 "tie_pp": self.rule.tie,
-                "error_rate": self.rule.error_rate(self.blocks),
-                "text": self.rule.text(self.blocks, self.comparisons),
+                "error_rate": self.rule.alpha if self._is_sequential else self.rule.error_rate(self.blocks),
+                "text": self.text,
             },
+            "sequential": self.sequential.to_json(),
             "bots": [_bot_json(bot) for bot in self.bots],
             "seats": [_seat_json(seat) for seat in self.seats],
             "bot_seats": [{"bot": seat.bot, **_seat_json(seat)} for seat in self.bot_seats],
@@ -126,9 +136,26 @@ class SignificanceReport:
             "notes": list(self.notes()),
         }
 
+    @property
+    def _is_sequential(self) -> bool:
+        return self.method == "sequential"
+
+    @property
+    def text(self) -> str:
+        """The rule of the verdicts in words."""
+        if self._is_sequential:
+            return self.sequential.text(self.rule.tie)
+        return self.rule.text(self.blocks, self.comparisons)
+
     def notes(self) -> Iterator[str]:
         """Sentences on what limits the figures."""
-        if self.games < self.planned:
+        if self._is_sequential:
+            yield self.sequential.sentence()
+            yield (
+                f"{self.games:,} of {self.planned:,} planned games are in. Verdicts follow from whole rounds in order "
+                "alone; the other figures are of all these games."
+            )
+        elif self.games < self.planned:
             yield (
                 f"The run is not finished: {self.games:,} of {self.planned:,} games are in. "
                 "The rule's error rate holds at its end."
@@ -173,6 +200,8 @@ def analyse_run(run: Run) -> SignificanceReport:
         bots=[bot.name for bot in config.bots],
         reference=config.verdict.reference,
         rule=Rule(config.verdict.tie, config.verdict.sigmas),
+        method=config.verdict.method,
+        committed=[(receipt.key, receipt.start, receipt.stop) for receipt in run.receipts()],
     )
 
 
@@ -187,6 +216,8 @@ def analyse(
     bots: Sequence[str],
     reference: str | None,
     rule: Rule,
+    method: str = "fixed",
+    committed: Iterable[Span] | None = None,
 ) -> SignificanceReport:
     """The figures, from rows wherever they come from.
 
@@ -200,6 +231,8 @@ def analyse(
         bots: names in the order of the report; those in no matchup are left out.
         reference: the bot that others are compared with; None: the first.
         rule: the decision rule.
+        method: ``fixed`` or ``sequential``: whose verdicts stand.
+        committed: blocks whose rows are all there; None: those of the whole plan.
 
     Raises:
         ConfigError: the reference takes part in no matchup.
@@ -212,7 +245,12 @@ def analyse(
         allowed = ", ".join(names) or "none, the run has no matchups"
         raise ConfigError(f"the reference {reference!r} takes part in no matchup; allowed: {allowed}")
     clustered = any(matchup.deal is Deal.SHARED or matchup.games != 1 for matchup in matchups.values())
-    moments = Moments.of(rows, score, names, clustered)
+    rounds = Rounds.of(matchups)
+    moments = Moments.of(rows, score, names, clustered, rounds)
+    assert moments.totals is not None
+    complete = rounds.count if committed is None else rounds.complete(committed)
+    sequential = assess("significance", moments.totals, complete, rule=rule, bots=names, reference=reference)
+    found = {finding.bot: finding for finding in sequential.findings}
     tally = Tally(rows, score, matchups, moments.blocks)
     faults = faults_by_bot(fault_rows, fault)
     results = []
@@ -224,6 +262,8 @@ def analyse(
         elif games and tally.bot_games[reference]:
             margin = moments.margin(name, reference)
             judgement = rule.judge(margin, moments.n, tally.games)
+            if method == "sequential":
+                judgement = Judgement(found[name].verdict, found[name].sentence("pp", 3), None)
             verdict, sentence, needed = judgement.verdict.value, judgement.sentence, judgement.games_to_decide
         results.append(
             BotResult(
@@ -249,6 +289,8 @@ def analyse(
         points=moments.total,
         reference=reference,
         rule=rule,
+        method=method,
+        sequential=sequential,
         bots=tuple(results),
         seats=tuple(tally.seats()),
         bot_seats=tuple(tally.bot_seats()),
@@ -288,7 +330,6 @@ def _seat_json(seat: SeatTally) -> dict[str, Any]:
 
 def render(result: SignificanceReport) -> Report:
     """Lay the figures out; every table that has rows is shown."""
-    rule = result.rule
     names = [bot.name for bot in result.bots]
     games = (
         f"{result.games:,} games in {result.blocks:,} independent blocks, {number(result.points)} {result.unit}"
@@ -347,7 +388,7 @@ def render(result: SignificanceReport) -> Report:
     ]
     return Report(
         title=f"Significance: {result.engine}, reference {result.reference}",
-        paragraphs=(f"{games}.", rule.text(result.blocks, result.comparisons), *result.notes()),
+        paragraphs=(f"{games}.", result.text, *result.notes()),
         tables=tuple(table for table in tables if table.rows),
         data=result.to_json(),
     )

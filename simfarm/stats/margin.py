@@ -19,12 +19,10 @@ from enum import StrEnum
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
 from simfarm.core.model import Score
-
-FloatArray = npt.NDArray[np.float64]
+from simfarm.stats.rounds import FloatArray, Rounds, RoundTotals
 
 _ROWS_AT_ONCE = 6_000_000
 _BLOCKS_AT_ONCE = 1 << 16
@@ -60,6 +58,8 @@ class Moments:
     """Shape (k,): points of each bot."""
     products: FloatArray
     """Shape (k, k): sums over blocks of x_a x_b."""
+    totals: RoundTotals | None = None
+    """Points by round, where they were asked for."""
 
     @classmethod
     def none(cls, bots: Sequence[str]) -> "Moments":
@@ -68,7 +68,12 @@ class Moments:
 
     @classmethod
     def of(
-        cls, frame: pl.DataFrame | pl.LazyFrame, score: Score, bots: Sequence[str], clustered: bool
+        cls,
+        frame: pl.DataFrame | pl.LazyFrame,
+        score: Score,
+        bots: Sequence[str],
+        clustered: bool,
+        rounds: Rounds | None = None,
     ) -> "Moments":
         """The moments of rows. Those of several frames add up if no block is spread over two of them.
 
@@ -78,6 +83,7 @@ class Moments:
             bots: every bot that the rows may name.
             clustered: whether blocks may have several rows. False saves time and memory; where rows turn out
                 to outnumber the blocks that they can belong to, it is taken for True.
+            rounds: sum points by these rounds as well, in the same pass over the rows.
 
         Raises:
             ValueError: a row names a bot that is not among ``bots``.
@@ -89,17 +95,18 @@ class Moments:
             pl.col(score.value).cast(pl.Float64).fill_null(0.0).alias("x"),
         )
         if not clustered:
-            moments = _of_single_rows(rows, tuple(bots))
+            moments = _of_single_rows(rows, tuple(bots), rounds)
             if moments is not None:
                 return moments
-        return _of_clusters(rows, tuple(bots))
+        return _of_clusters(rows, tuple(bots), rounds)
 
     def __add__(self, other: "Moments") -> "Moments":
         if self.bots != other.bots:
             raise ValueError(f"moments of different bots do not add up: {self.bots} and {other.bots}")
         blocks = Counter(self.blocks)
         blocks.update(other.blocks)
-        return Moments(self.bots, dict(blocks), self.sums + other.sums, self.products + other.products)
+        totals = self.totals + other.totals if self.totals and other.totals else None
+        return Moments(self.bots, dict(blocks), self.sums + other.sums, self.products + other.products, totals)
 
     @property
     def n(self) -> int:
@@ -140,10 +147,10 @@ class Moments:
         return Estimate(100 * value, 100 * math.sqrt(n / (n - 1) * squares) / total)
 
 
-def _of_single_rows(rows: pl.LazyFrame, bots: tuple[str, ...]) -> Moments | None:
+def _of_single_rows(rows: pl.LazyFrame, bots: tuple[str, ...], rounds: Rounds | None) -> Moments | None:
     """With one row per block no two bots score in the same block: the products are diagonal."""
-    groups = (
-        rows.group_by("matchup", "bot")
+    fine = (
+        rows.group_by("matchup", "bot", *_round_of(rounds))
         .agg(
             pl.len(),
             pl.col("x").sum(),
@@ -152,6 +159,9 @@ def _of_single_rows(rows: pl.LazyFrame, bots: tuple[str, ...]) -> Moments | None
             pl.col("block").max().alias("last"),
         )
         .collect(engine="streaming")
+    )
+    groups = fine.group_by("matchup", "bot").agg(
+        pl.col("len", "x", "xx").sum(), pl.col("first").min(), pl.col("last").max()
     )
     spans = groups.group_by("matchup").agg(
         pl.col("len").sum(), pl.col("last").max().cast(pl.Int64) - pl.col("first").min().cast(pl.Int64) + 1
@@ -165,14 +175,24 @@ def _of_single_rows(rows: pl.LazyFrame, bots: tuple[str, ...]) -> Moments | None
         moments.sums[index] = x
         moments.products[index, index] = xx
     blocks = dict(spans.select(pl.col("matchup").cast(pl.String), "len").iter_rows())
-    return Moments(bots, blocks, moments.sums, moments.products)
+    totals = RoundTotals.of_groups(fine, rounds) if rounds is not None else None
+    return Moments(bots, blocks, moments.sums, moments.products, totals)
 
 
-def _of_clusters(rows: pl.LazyFrame, bots: tuple[str, ...]) -> Moments:
+def _round_of(rounds: Rounds | None) -> tuple[pl.Expr, ...]:
+    return () if rounds is None or not rounds.count else (rounds.number().alias("round"),)
+
+
+def _of_clusters(rows: pl.LazyFrame, bots: tuple[str, ...], rounds: Rounds | None) -> Moments:
     blocks: Counter[str] = Counter()
+    totals = None
     moments = Moments.none(bots)
     for chunk in _chunks(rows):
         scores = chunk.group_by("matchup", "block", "bot").agg(pl.col("x").sum()).collect(engine="streaming")
+        if rounds is not None:
+            groups = scores.group_by("matchup", "bot", *_round_of(rounds)).agg(pl.col("x").sum())
+            part_totals = RoundTotals.of_groups(groups, rounds)
+            totals = part_totals if totals is None else totals + part_totals
         scores = scores.with_columns(pl.col("matchup").cast(pl.Categorical), pl.col("bot").cast(pl.Categorical))
         names = {code: _position(name, bots) for code, name in _codes(scores["bot"]) if name is not None}
         keys = dict(_codes(scores["matchup"]))
@@ -200,7 +220,7 @@ def _of_clusters(rows: pl.LazyFrame, bots: tuple[str, ...]) -> Moments:
             matrix[line[named], place] = x[cut][named]
             moments.sums[seen] += matrix.sum(axis=0)
             moments.products[np.ix_(seen, seen)] += matrix.T @ matrix
-    return Moments(bots, dict(blocks), moments.sums, moments.products)
+    return Moments(bots, dict(blocks), moments.sums, moments.products, totals)
 
 
 def _chunks(rows: pl.LazyFrame) -> Iterator[pl.LazyFrame]:
@@ -258,6 +278,11 @@ class Rule:
     sigmas: float = 3.0
     """Standard errors that a win or a loss needs."""
 
+    @property
+    def alpha(self) -> float:
+        """The error rate that many sigma stand for: the two-sided tail of a normal."""
+        return math.erfc(self.sigmas / math.sqrt(2))
+
     def error_rate(self, blocks: int) -> float:
         """How often two equal bots differ by ``sigmas`` sigma when the number of blocks is fixed in advance.
 
@@ -267,7 +292,7 @@ class Rule:
         """
         freedom = max(1.0, (blocks - 1) / 2)
         if freedom > 10_000:
-            return math.erfc(self.sigmas / math.sqrt(2))
+            return self.alpha
         constant = math.exp(math.lgamma((freedom + 1) / 2) - math.lgamma(freedom / 2))
         # With t = sqrt(freedom) tan(angle) the density becomes a power of the cosine on a bounded interval.
         angle = np.linspace(math.atan(self.sigmas / math.sqrt(freedom)), math.pi / 2, 20_001)

@@ -17,6 +17,9 @@ from simfarm.core.model import Matchup, Score
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
+Span = tuple[str, int, int]
+"""Key of a matchup, first block, one past the last block."""
+
 ROUNDS = 2000
 """Most rounds that a plan is cut into. More would look earlier; fewer games in each would be less like a normal."""
 
@@ -66,11 +69,11 @@ class Rounds:
             total += (self.stops(key) - matchup.start) * matchup.games
         return total
 
-    def complete(self, committed: Iterable[tuple[str, int, int]]) -> int:
+    def complete(self, committed: Iterable[Span]) -> int:
         """Rounds from the first that are committed without a gap.
 
         Args:
-            committed: key, first block and one past the last block of every committed shard.
+            committed: the committed shards, in any order.
         """
         reached = {key: matchup.start for key, matchup in self.matchups.items()}
         for key, start, stop in sorted(committed):
@@ -98,7 +101,7 @@ class RoundTotals:
             rounds: the plan's; rows of blocks that it does not hold are left out.
         """
         if not rounds.count:
-            return cls(rounds, {})
+            return cls.of_groups(pl.DataFrame(), rounds)
         groups = rows.group_by("matchup", pl.col(score.bot).alias("bot"), rounds.number().alias("round"))
         x = pl.col(score.value).cast(pl.Float64).sum().alias("x")
         return cls.of_groups(groups.agg(x).collect(engine="streaming"), rounds)
@@ -112,6 +115,8 @@ class RoundTotals:
             rounds: the plan's.
         """
         scores = {key: np.zeros((rounds.count, len(m.bots))) for key, m in rounds.matchups.items()}
+        if not rounds.count:
+            return cls(rounds, scores)
         named = groups.filter(pl.col("bot").is_not_null(), pl.col("round").is_between(0, rounds.count - 1))
         parts = named.with_columns(pl.col("matchup", "bot").cast(pl.String)).partition_by(
             "matchup", "bot", as_dict=True

@@ -32,12 +32,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from simfarm.config import Verdict as Rule
-from simfarm.core.engine import Engine
 from simfarm.core.errors import ConfigError
 from simfarm.core.model import Matchup
-from simfarm.stats.margin import Verdict
-from simfarm.stats.rounds import FloatArray, IntArray, Rounds, RoundTotals
+from simfarm.stats.margin import Rule, Verdict
+from simfarm.stats.rounds import FloatArray, IntArray, Rounds, RoundTotals, Span
 from simfarm.stats.tally import conditions, differing
 from simfarm.store import Run
 
@@ -158,6 +156,10 @@ class Track:
     def __len__(self) -> int:
         return len(self.value)
 
+    def at(self, look: int) -> tuple[int, float, float, float]:
+        """Games, value, low and high at a look."""
+        return int(self.games[look]), float(self.value[look]), float(self.low[look]), float(self.high[look])
+
     def __iter__(self) -> Iterator[tuple[int, int, float, float, float]]:
         """Blocks, games, value, low and high at every look."""
         for blocks, games, *figures in zip(self.blocks, self.games, self.value, self.low, self.high, strict=True):
@@ -180,6 +182,27 @@ class Finding:
     """``undecided`` while no look has decided."""
     look: int | None
     """Position in the track of the first look that decided; later ones change nothing."""
+
+    def sentence(self, unit: str, digits: int) -> str:
+        """The verdict in words, with the interval at the look that decided, or at the last one."""
+        if not len(self.track) or not np.isfinite(self.track.low[-1]):
+            return "no interval yet"
+        games, value, low, high = self.track.at(-1 if self.look is None else self.look)
+        interval = f"{value:+,.{digits}f} {unit}, interval from {low:+,.{digits}f} to {high:+,.{digits}f}"
+        if self.look is None:
+            return f"open after {games:,} games: {interval}"
+        word = {Verdict.WIN: "better", Verdict.LOSS: "worse", Verdict.TIE: "within the tie band"}[self.verdict]
+        return f"{word} after {games:,} games: {interval}"
+
+    def to_json(self) -> dict[str, Any]:
+        """JSON values: ``bot``, ``other``, ``condition``, ``verdict``, and ``games``, ``value``, ``low``,
+        ``high`` at the look that decided, or at the last one (null: there is none)."""
+        figures: dict[str, Any] = dict.fromkeys(("games", "value", "low", "high"))
+        if len(self.track) and np.isfinite(self.track.low[-1]):
+            figures = dict(zip(figures, self.track.at(-1 if self.look is None else self.look), strict=True))
+        condition = dict(self.condition)
+        verdict = self.verdict.value
+        return {"bot": self.bot, "other": self.other, "condition": condition, "verdict": verdict, **figures}
 
     @classmethod
     def of(cls, bot: str, other: str, track: Track, tie: float, condition: Mapping[str, Any]) -> "Finding":
@@ -223,6 +246,55 @@ class Sequential:
         """Whether the verdict is in: of every bot against the reference, or who is last."""
         return self.look is not None
 
+    def sentence(self) -> str:
+        """How far it is, in words."""
+        seen = f"{self.games:,} games ({self.blocks:,} blocks, in the order of their numbers)"
+        if self.look is None and self.complete < FIRST_LOOK:
+            return f"Not decided after {seen}; the first look is after {FIRST_LOOK} rounds of the plan."
+        if self.look is None:
+            return f"Not decided after {seen}."
+        if self.last is not None:
+            return f"{self.last} is last: decided after {seen}."
+        return f"All decided after {seen}."
+
+    def text(self, tie: float) -> str:
+        """The rule in words with its error rate, for a report.
+
+        Args:
+            tie: half the width of the tie band in pp; 0 where there is none.
+        """
+        rate, several = _percent(self.alpha), ""
+        if self.kind != "elimination" and len(self.findings) > 1:
+            several = f" ({_percent(min(1.0, len(self.findings) * self.alpha))} for any of {len(self.findings)})"
+        equal = f"A bot that equals the reference is called better or worse in at most {rate} of runs{several}"
+        what = {
+            "elimination": "The first look at which every other bot's lead over one has an interval above 0 says that "
+            f"it is last. A bot that is not the worst is named in at most {rate} of runs",
+            "leaderboard": f"The first look whose interval of a difference excludes 0 is a verdict. {equal}",
+            "significance": "The first look whose interval excludes 0 with the margin outside "
+            f"±{tie:g} pp is a win or a loss, one whose interval lies within ±{tie:g} pp a tie. {equal}",
+        }[self.kind]
+        return (
+            f"Sequential rule, anytime-valid t-test with a normal mixture: the plan's {self.rounds.count:,} rounds "
+            f"are looked at in the order of their blocks, from round {FIRST_LOOK} on. {what}, whenever one looks or "
+            "stops."
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """JSON values: ``kind``, ``alpha``, ``rounds``, ``complete`` (rounds), ``decided``, ``games`` and ``blocks``
+        up to the look that decided or in all complete rounds, ``last``, ``findings`` (:meth:`Finding.to_json`)."""
+        return {
+            "kind": self.kind,
+            "alpha": self.alpha,
+            "rounds": self.rounds.count,
+            "complete": self.complete,
+            "decided": self.decided,
+            "games": self.games,
+            "blocks": self.blocks,
+            "last": self.last,
+            "findings": [finding.to_json() for finding in self.findings],
+        }
+
     @property
     def games(self) -> int:
         """Games up to the look that decided, or in all complete rounds."""
@@ -237,17 +309,25 @@ class Sequential:
 
 
 def assess(
-    kind: str, totals: RoundTotals, complete: int, *, engine: Engine, rule: Rule, bots: Sequence[str]
+    kind: str,
+    totals: RoundTotals,
+    complete: int,
+    *,
+    rule: Rule,
+    bots: Sequence[str],
+    reference: str | None,
+    public: range | None = None,
 ) -> Sequential:
     """Look at the complete rounds of a run.
 
     Args:
-        kind: the report whose question is asked.
+        kind: the report whose question is asked: ``significance``, ``leaderboard`` or ``elimination``.
         totals: scores by round.
         complete: rounds that are in without a gap.
-        engine: the game.
-        rule: the config's table ``[verdict]``.
+        rule: its sigmas say the error rate: that of so many sigma in one look at a normal.
         bots: names in the order of reports; those in no matchup are left out.
+        reference: the bot that others are compared with; None: the first.
+        public: blocks that a leaderboard does not judge.
 
     Raises:
         ConfigError: there is no sequential verdict of that kind, or the reference takes part in no matchup.
@@ -255,39 +335,56 @@ def assess(
     matchups = totals.rounds.matchups
     playing = {bot.name for matchup in matchups.values() for bot in matchup.bots}
     names = [name for name in bots if name in playing]
-    alpha = math.erfc(rule.sigmas / math.sqrt(2))
+    alpha = rule.alpha
     if kind == "elimination":
         return _elimination(totals, complete, alpha, names)
-    reference = rule.reference or (names[0] if names else "")
+    if reference is None and names:
+        reference = names[0]
     if reference not in names:
         allowed = ", ".join(names) or "none, the run has no matchups"
         raise ConfigError(f"the reference {reference!r} takes part in no matchup; allowed: {allowed}")
     if kind == "significance":
         findings = _margins(totals, complete, alpha, rule.tie, names, reference)
     elif kind == "leaderboard":
-        findings = _differences(totals, complete, alpha, names, reference, engine.public_blocks)
+        findings = _differences(totals, complete, alpha, names, reference, public)
     else:
         raise ConfigError(
-            f"{engine.name} is read by its report {kind!r}, which has no sequential verdict; "
-            "those that have: significance, leaderboard, elimination"
+            f"there is no sequential verdict for the report {kind!r}; those that have one: "
+            "significance, leaderboard, elimination"
         )
     looks = [finding.look for finding in findings if finding.look is not None]
     look = max(looks) if findings and len(looks) == len(findings) else None
     return Sequential(kind, alpha, totals.rounds, complete, tuple(findings), None, look)
 
 
-def assess_run(run: Run, kind: str) -> Sequential:
+def assess_run(
+    run: Run, kind: str, totals: RoundTotals | None = None, committed: Iterable[Span] | None = None
+) -> Sequential:
     """Look at a run's committed rows.
+
+    Args:
+        run: the run.
+        kind: as for :func:`assess`.
+        totals: its scores by round, where they are known already.
+        committed: key, first block and one past the last block of its committed shards, likewise.
 
     Raises:
         ConfigError: as :func:`assess`.
     """
     engine, config = run.engine, run.config
-    rounds = Rounds.of(run.matchups())
-    totals = RoundTotals.of(run.lazy(engine.score.table), engine.score, rounds)
-    complete = rounds.complete((receipt.key, receipt.start, receipt.stop) for receipt in run.receipts())
-    names = [bot.name for bot in config.bots]
-    return assess(kind, totals, complete, engine=engine, rule=config.verdict, bots=names)
+    if totals is None:
+        totals = RoundTotals.of(run.lazy(engine.score.table), engine.score, Rounds.of(run.matchups()))
+    if committed is None:
+        committed = ((receipt.key, receipt.start, receipt.stop) for receipt in run.receipts())
+    return assess(
+        kind,
+        totals,
+        totals.rounds.complete(committed),
+        rule=Rule(config.verdict.tie, config.verdict.sigmas),
+        bots=[bot.name for bot in config.bots],
+        reference=config.verdict.reference,
+        public=engine.public_blocks,
+    )
 
 
 def _margins(
@@ -363,3 +460,7 @@ def _elimination(totals: RoundTotals, complete: int, alpha: float, bots: Sequenc
     return Sequential(
         "elimination", alpha, rounds, complete, findings, last, None if last is None else looks[last]
     )
+
+
+def _percent(rate: float) -> str:
+    return f"{100 * rate:.2g} %"
