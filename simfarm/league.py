@@ -59,7 +59,7 @@ class League:
         Raises:
             StoreError: there is none at the path.
         """
-        if not (path / _CONFIG).is_file():
+        if not self.is_at(path):
             raise StoreError(f"{path}: no league here (no {_CONFIG}); make one with simfarm league new")
         self.path = path
 
@@ -91,6 +91,11 @@ class League:
         except OSError as error:
             raise StoreError(f"{path}: cannot be written: {error.strerror}") from None
         return cls(path)
+
+    @staticmethod
+    def is_at(path: Path) -> bool:
+        """Whether there is a league at a path."""
+        return (path / _CONFIG).is_file()
 
     @contextmanager
     def playing(self) -> Iterator[None]:

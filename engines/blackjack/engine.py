@@ -18,6 +18,7 @@ from engines.blackjack.replay import narrate
 from engines.blackjack.rules import BlackjackRules
 from simfarm.core.engine import Calibration, Engine
 from simfarm.core.errors import BotError, ConfigError
+from simfarm.core.figures import Histogram
 from simfarm.core.model import Bot, BotSpec, Fault, Matchup, Score, Shard
 from simfarm.core.probe import Finding, probe
 from simfarm.core.process import check_walls
@@ -33,6 +34,13 @@ class BlackjackEngine(Engine):
     tables = (SEATS, GAMES)
     score = Score("seats", "bot", "balance", "coins", seating="seating", survived="games")
     fault = Fault("seats", "fault_bot")
+    histograms = (
+        Histogram("Final balance of a match", "seats", (("balance", "bot"),), "coins"),
+        Histogram("Games survived in a match", "seats", (("games", "bot"),), "games"),
+        Histogram("Median reply of a match", "seats", (("reply_us_median", "bot"),), "µs", time=True),
+        Histogram("99th percentile of replies", "seats", (("reply_us_p99", "bot"),), "µs", time=True),
+        Histogram("Slowest reply of a match", "seats", (("reply_us_worst", "bot"),), "µs", time=True),
+    )
     default_planner = "pairings"
     default_report = "elimination"
     quick_games = 2000

@@ -23,12 +23,17 @@ from engines.duel.session import BEFORE_CLASS, check_bot, play_blocks, replay_bl
 from engines.duel.standings import leaderboard_tables, totals
 from simfarm.core.engine import Calibration, Engine
 from simfarm.core.errors import BotError, ConfigError
+from simfarm.core.figures import Histogram
 from simfarm.core.model import Bot, BotSpec, Fault, Matchup, Score, Shard, SourceFile
 from simfarm.core.probe import Finding, probe
 
 MAX_SOURCE_BYTES = 1 << 20
 QUICK_BLOCK = 20
 """Games of a block in ``simfarm play``, at most."""
+
+
+def _by_seat(name: str) -> tuple[tuple[str, str], ...]:
+    return tuple((f"{name}_seat{seat}", f"bot_seat{seat}") for seat in range(SEATS))
 
 
 class DuelEngine(Engine):
@@ -40,6 +45,11 @@ class DuelEngine(Engine):
     tables = (GAMES, SETS, ROUNDS)
     score = Score("games", "winner_bot", "won", "wins", seating="seating", seat="winner_seat")
     fault = Fault("games", "fault_bot")
+    histograms = (
+        Histogram("Sets won in a game", "games", _by_seat("sets"), "sets"),
+        Histogram("Rounds of a set", "sets", (("rounds", None),), "rounds"),
+        Histogram("Time of a bot in a game", "games", _by_seat("seconds"), "s", time=True),
+    )
     default_planner = "duels"
     default_report = "leaderboard"
     quick_games = 100

@@ -21,6 +21,7 @@ from engines.poker_run.transcript import transcript
 from simfarm.core.engine import Engine
 from simfarm.core.errors import BotError, ConfigError
 from simfarm.core.evidence import Evidence
+from simfarm.core.figures import Curves, Histogram
 from simfarm.core.model import Bot, BotSpec, Fault, Matchup, Score, Shard, SourceFile, Termination
 from simfarm.core.oneshot import call
 from simfarm.core.probe import Finding, probe
@@ -57,6 +58,9 @@ class PokerRunRules(ProcessRules):
         return Ruleset.model_validate({**data, "params": {**data["params"], **changed}})
 
 
+_CURVE = ("line", "x", "y", "low", "high")
+
+
 class PokerRunEngine(Engine):
     """See README.md beside this file for the rules as played and for how a bot is written."""
 
@@ -66,6 +70,11 @@ class PokerRunEngine(Engine):
     tables = (RUNS, ROUNDS)
     score = Score("runs", "bot", "points", "points")
     fault = Fault("runs", "fault_bot")
+    histograms = (
+        Histogram("Points of a run", "runs", (("points", "bot"),), "points"),
+        Histogram("Rounds cleared in a run", "runs", (("rounds_cleared", "bot"),), "rounds"),
+        Histogram("Time of a run", "runs", (("seconds", "bot"),), "s", time=True),
+    )
     default_planner = "sweep"
     default_report = "leaderboard"
     quick_games = 1
@@ -166,6 +175,24 @@ class PokerRunEngine(Engine):
         most = max((_ruleset(matchup).params.rounds for matchup in matchups.values()), default=0)
         counts = [(pl.col("rounds_cleared") == cleared).sum().alias(str(cleared)) for cleared in range(most + 1)]
         return {"Runs by rounds cleared": runs.group_by("bot", maintain_order=True).agg(counts)}
+
+    def curves(self, matchups: Mapping[str, Matchup], tables: Mapping[str, pl.LazyFrame]) -> Sequence[Curves]:
+        """Points made in each round against its target."""
+        rounds = tables["rounds"].with_columns(pl.col("bot").cast(pl.String), points=pl.col("points").clip(1))
+        made = rounds.group_by(line="bot", x="round").agg(
+            y=pl.col("points").median(), low=pl.col("points").quantile(0.1), high=pl.col("points").quantile(0.9)
+        )
+        targets = rounds.group_by(x="round").agg(y=pl.col("target").median())
+        lines = [
+            targets.with_columns(line=pl.lit("target"), low=None, high=None).select(_CURVE),
+            made.select(_CURVE),
+        ]
+        frame = pl.concat(lines, how="vertical_relaxed").sort("line", "x").collect()
+        text = (
+            "Median of the points made in a round, by those that reached it; the band holds 80 % of them. A round is "
+            "cleared at or above its target."
+        )
+        return [Curves("Points per round against the target", text, "round", "points", frame, log=True)]
 
     def summarize(
         self, matchups: Sequence[Matchup], tables: Mapping[str, pl.DataFrame], seconds: float

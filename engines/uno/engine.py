@@ -20,6 +20,7 @@ from engines.uno.program import Level, Variant, alias_of, ring_program
 from engines.uno.records import GAMES, RECORD, SEATS, games_table, seatings
 from simfarm.core.engine import Calibration, Engine
 from simfarm.core.errors import BotError, ConfigError
+from simfarm.core.figures import Histogram
 from simfarm.core.model import Bot, BotSpec, Deal, Fault, Matchup, Rules, Score, Shard, SourceFile, Violation
 from simfarm.core.probe import Finding, probe
 
@@ -67,6 +68,10 @@ class UnoEngine(Engine):
         penalties=tuple(f"penalties_seat{seat}" for seat in range(SEATS)),
     )
     fault = Fault("games", "fault_bot")
+    histograms = (
+        Histogram("Points of a game won", "games", (("points", "winner_bot"),), "points"),
+        Histogram("Turns of a game", "games", (("turns", None),), "turns"),
+    )
     default_planner = "ring"
     default_report = "significance"
     quick_games = 240_000

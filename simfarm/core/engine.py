@@ -36,6 +36,7 @@ from typing import Any, ClassVar
 import polars as pl
 import pyarrow as pa
 
+from simfarm.core.figures import Curves, Histogram
 from simfarm.core.model import Bot, BotSpec, Fault, Matchup, Rules, Score, Shard, Table, Violation
 from simfarm.core.probe import Finding
 
@@ -87,6 +88,8 @@ class Engine(ABC):
     apart."""
     means: ClassVar[Mapping[str, str]] = {}
     """Further numeric columns of the score's table whose means a leaderboard shows: column -> heading."""
+    histograms: ClassVar[tuple[Histogram, ...]] = ()
+    """Quantities whose distributions a page shows."""
     house: ClassVar[Path | None] = None
     """The house file (:mod:`simfarm.judge`) of the official judging; None: this game has none."""
     packs: ClassVar[bool] = False
@@ -202,6 +205,10 @@ class Engine(ABC):
 
     def needs(self) -> Iterable[Finding]:
         """What this game needs or can use of a machine, each thing tried, within seconds: for ``simfarm doctor``."""
+        return ()
+
+    def curves(self, matchups: Mapping[str, Matchup], tables: Mapping[str, pl.LazyFrame]) -> Sequence[Curves]:
+        """What only this game can draw on a page; arguments as of :meth:`leaderboard_tables`."""
         return ()
 
     @abstractmethod

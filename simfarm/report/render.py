@@ -5,6 +5,7 @@ Markdown show the same cells, JSON the data.
 """
 
 import json
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -85,6 +86,21 @@ def number(value: float | None, digits: int = 0, signed: bool = False) -> str:
     if value is None:
         return "-"
     return f"{value:{'+' if signed else ''},.{digits}f}"
+
+
+def significant(value: float | None) -> str:
+    """A number of any size as a cell: four significant digits at least, thousands separated."""
+    if value is None:
+        return "-"
+    if value == int(value) or abs(value) >= 1000:
+        return f"{value:,.0f}"
+    digits = max(0, 3 - math.floor(math.log10(abs(value))))
+    return f"{value:,.{digits}f}"
+
+
+def capital(text: str) -> str:
+    """A text with a capital in front, as a sentence or a title begins."""
+    return text[:1].upper() + text[1:]
 
 
 def _rich(table: Table) -> RichTable:
