@@ -64,12 +64,11 @@ def rows_of(run: Run) -> list[pl.DataFrame]:
 
 def play(run: Run, nodes: Nodes, sabotage: Callable[[], object]) -> None:
     """Play on the cluster while something is broken, and compare with a clean run."""
+    executor = RayExecutor(nodes.address)
     with ThreadPoolExecutor(1) as pool:
-        broken = pool.submit(sabotage)
-        try:
-            runs.play(run, RayExecutor(nodes.address), lambda progress: None)
-        finally:
-            broken.result()
+        played = pool.submit(runs.play, run, executor, lambda progress: None)
+        sabotage()  # here: Ray starts nodes in the main thread only
+        played.result()
     compare(run)
 
 
