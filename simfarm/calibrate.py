@@ -41,7 +41,7 @@ def populations(game: str, seed: int, executor: Executor) -> tuple[Population, P
     first, other = chosen.bots[:2]
     twin = f"{first}_twin"
     specs = [bundled[first], replace(bundled[first], name=twin), *(bundled[name] for name in chosen.bots[1:])]
-    config = build_config(game, specs, seed=seed, plan=chosen.plan, where="calibrate")
+    config = build_config(game, specs, seed=seed, plan=chosen.plan, rules=chosen.rules, where="calibrate")
     runs.check(config)
     with tempfile.TemporaryDirectory(prefix="simfarm-calibrate-") as folder:
         run = Run.create(Path(folder) / game, config)

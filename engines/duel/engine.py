@@ -53,7 +53,7 @@ class DuelEngine(Engine):
     default_planner = "duels"
     default_report = "leaderboard"
     quick_games = 100
-    calibration = Calibration(("sample", "mirror"), {"games": 200, "block": 2})
+    calibration = Calibration(("odds", "mirror"), {"games": 400, "block": 2}, {"sets": 1, "coins": 100})
     bots = Path(__file__).parent / "bots"
     suffixes = (".js",)
 

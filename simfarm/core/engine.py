@@ -29,7 +29,7 @@ One parameter through the contract, a run's seed: the config's ``seed`` -> the p
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -49,6 +49,8 @@ class Calibration:
     """Names of bundled bots; the first takes part twice, under two names, the second is compared with it."""
     plan: Mapping[str, Any]
     """Plan options of the engine's default planner."""
+    rules: Mapping[str, Any] = field(default_factory=dict)
+    """Rule options, for games that are shorter than the official ones."""
 
 
 class Engine(ABC):
