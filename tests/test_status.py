@@ -16,6 +16,7 @@ from simfarm import run as runs
 from simfarm.core.errors import StoreError
 from simfarm.status import Observer
 from simfarm.store import Driver, Run
+from simfarm.store.folder import Folder
 from tests.conftest import Coin
 from tests.inline import Inline
 
@@ -109,6 +110,26 @@ def test_only_who_holds_the_lock_is_stopped(coin: Coin, tmp_path: Path) -> None:
             assert bystander.poll() is None
         finally:
             bystander.kill()
+
+
+def test_who_has_the_lock_open_does_not_hold_it(coin: Coin, tmp_path: Path) -> None:
+    """A recycled number may be that of a process that only reads the file."""
+    run = Run.create(tmp_path / "run", coin(games=50))
+    with (
+        run.writer(),
+        open(run.path / "lock", "rb") as file,
+        subprocess.Popen(["sleep", "60"], stdin=file) as reader,
+    ):
+        try:
+            assert isinstance(run.place, Folder)
+            assert run.place.is_held_by(os.getpid()), "it has the file open twice"
+            said = Driver(reader.pid, Driver.this().host, Driver.this().started, None)
+            (run.path / "lock").write_bytes(said.to_json())
+            with pytest.raises(StoreError, match="does not hold the lock; nothing was stopped"):
+                background.stop(run)
+            assert reader.poll() is None
+        finally:
+            reader.kill()
 
 
 def test_looking_takes_no_lock(coin: Coin, tmp_path: Path) -> None:

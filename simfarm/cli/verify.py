@@ -8,7 +8,7 @@ import typer
 
 from simfarm.cli.options import PlainFormat, RunPath, find_run
 from simfarm.store import verify as verifying
-from simfarm.store.run import place_at
+from simfarm.store.manifest import place_at
 
 
 def verify(
