@@ -7,13 +7,16 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import chdir
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 from simfarm import background
 from simfarm import run as runs
-from simfarm.core.errors import StoreError
+from simfarm.cli.main import app
+from simfarm.core.errors import ExecutorError, StoreError
 from simfarm.status import Observer
 from simfarm.store import Driver, Run
 from simfarm.store.folder import Folder
@@ -77,6 +80,16 @@ def test_a_start_that_fails_says_so_at_once(place: Path) -> None:
     failed = simfarm("run", "c.toml", "--detach", "--workers", "0", cwd=place)
     assert failed.returncode == 2
     assert failed.stderr == "simfarm: workers = 0: at least 1 is needed\n"
+
+
+def test_a_start_that_is_killed_says_so(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A real process that is killed, in place of one that plays."""
+    new, kill = subprocess.Popen, ["/bin/sh", "-c", "kill -9 $$"]
+    monkeypatch.setattr("subprocess.Popen", lambda command, **options: new(kill, **options))
+    with chdir(place):
+        done = CliRunner().invoke(app, ["run", "c.toml", "--detach"])
+    assert isinstance(done.exception, ExecutorError)
+    assert "was ended by signal 9 before it began to play" in str(done.exception)
 
 
 def test_status_of_a_run_that_is_complete(coin: Coin, tmp_path: Path) -> None:

@@ -3,9 +3,13 @@
 import json
 import os
 import shutil
+from collections.abc import Iterator
 from dataclasses import replace
+from functools import reduce
 from itertools import pairwise
+from operator import getitem
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -13,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simfarm import run as runs
-from simfarm.core.errors import ConfigError, ExecutorError, StoreError
+from simfarm.core.errors import ConfigError, ExecutorError, SimfarmError, StoreError
 from simfarm.core.model import Shard, Termination
 from simfarm.executors.local import LocalExecutor
 from simfarm.plan import gaps
@@ -335,6 +339,33 @@ def test_a_damaged_manifest(played: Run, text: str) -> None:
     (played.path / "manifest.json").write_text(text, encoding="latin-1")
     with pytest.raises(StoreError, match=r"manifest\.json: "):
         Run(played.path)
+
+
+def _nodes(value: object, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    yield path
+    keys = value if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else ()
+    for key in keys:
+        yield from _nodes(value[key], (*path, key))  # type: ignore[index]
+
+
+def test_an_edited_manifest(played: Run, coin: Coin) -> None:
+    """Every value in it becomes every other kind: one line says so, or all is well."""
+    path, config = played.path / "manifest.json", coin(games=50)
+    text = path.read_text()
+    told = []
+    for at in _nodes(json.loads(text)):
+        for wrong in (None, True, -1, 1.5, 2**70, "x", [], {}, [[]], {"a": 1}, ["x", 1]):
+            manifest = wrong if not at else json.loads(text)
+            if at:
+                reduce(getitem, at[:-1], manifest)[at[-1]] = wrong
+            for look in (Run, verify, lambda where: Run.create(where, config)):
+                path.write_text(json.dumps(manifest))
+                try:
+                    look(played.path)
+                except SimfarmError as error:
+                    told.append(str(error))
+    assert len(told) > 500
+    assert not [text for text in told if "\n" in text]
 
 
 def test_a_path_is_no_pattern(coin: Coin, tmp_path: Path) -> None:

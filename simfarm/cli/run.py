@@ -29,7 +29,7 @@ from simfarm.cli.options import (
 )
 from simfarm.cli.progress import play
 from simfarm.config import load_config
-from simfarm.core.errors import ConfigError
+from simfarm.core.errors import ConfigError, ExecutorError
 from simfarm.executors.local import LocalExecutor
 from simfarm.stats.tally import faults_by_bot
 from simfarm.store import Coverage, Run, exists, place_at
@@ -105,6 +105,8 @@ def _detach(run: Run, where: str, config: Path) -> None:
     pid, code = background.start([word for word in sys.argv[1:] if word != "--detach"], run.place, log)
     if code is not None:
         sys.stderr.write(log.read_bytes()[before:].decode(errors="replace"))
+        if code < 0:
+            raise ExecutorError(f"process {pid} was ended by signal {-code} before it began to play")
         if code:
             raise typer.Exit(code)
         return

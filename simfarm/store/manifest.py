@@ -5,19 +5,48 @@ import json
 from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from simfarm.config import RunConfig
-from simfarm.core.errors import StoreError
+from pydantic import BaseModel, Field
+
+from simfarm.config import RunConfig, validate
+from simfarm.core.errors import ConfigError, StoreError
 from simfarm.schema import SCHEMA_VERSION
 from simfarm.store.bucket import Bucket
 from simfarm.store.folder import Folder
 from simfarm.store.place import Place, lock, reason
 
 MANIFEST_FORMAT = 1
-MANIFEST_KEYS = {"format", "schema", "engine_version", "identity", "config"}
 UNFINISHED = {"bots", "lock", "tmp"}
 """What a folder holds at most when a run was killed while it was made."""
+
+
+class _BotShape(BaseModel):
+    name: str
+    command: str | None
+    language: str | None
+    files: list[tuple[str, Annotated[str, Field(pattern="^[0-9a-f]{64}$")], bool]]
+    author: str | None = None
+
+
+class _ConfigShape(BaseModel):
+    engine: str
+    seed: Annotated[int, Field(ge=0, lt=2**63)]
+    bots: list[_BotShape]
+    planner: str
+    plan: dict[str, Any]
+    rules: dict[str, Any]
+    record: list[str]
+    verdict: dict[str, Any]
+
+
+class _Shape(BaseModel):
+    """What a manifest holds at least; the options in its config are for their owners to judge."""
+
+    schema_version: Annotated[int, Field(alias="schema")]
+    engine_version: int
+    identity: str
+    config: _ConfigShape
 
 
 def place_at(where: str | Path) -> Place:
@@ -57,14 +86,18 @@ def read_manifest(place: Place) -> dict[str, Any]:
         raise StoreError(f"{place}: no run here (no manifest.json)") from None
     except OSError as error:
         raise StoreError(f"{place}/manifest.json: cannot be read: {reason(error)}") from None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise StoreError(f"{place}/manifest.json: cannot be read: {error}") from None
-    if not isinstance(manifest, dict) or not manifest.keys() >= MANIFEST_KEYS:
+    if not isinstance(manifest, dict) or "format" not in manifest:
         raise StoreError(f"{place}/manifest.json: damaged: not a run's manifest")
     if manifest["format"] != MANIFEST_FORMAT:
         raise StoreError(
             f"{place}: its manifest has format {manifest['format']!r}, this simfarm reads {MANIFEST_FORMAT}"
         )
+    try:
+        validate(_Shape, manifest, f"{place}/manifest.json")
+    except ConfigError as error:
+        raise StoreError(f"{error}; the file is damaged") from None
     layout = manifest.get("layout", Folder.layout)
     if layout != place.layout:
         hint = f"file://{place.address}" if isinstance(place, Folder) else "a plain path"
