@@ -12,7 +12,7 @@ from engines.uno.symbols import defined_and_wanted
 from simfarm.core import seeds
 from simfarm.core.errors import BotError
 from simfarm.core.model import Bot
-from simfarm.core.native import CompileError, Unit, build
+from simfarm.core.native import BOT_LIMITS, CompileError, Unit, build
 
 BOT_FLAGS = ("-O2", "-std=gnu89", "-w", "-fsigned-char", "-Ulinux", "-Uunix", "-include", "proj2.h")
 """How a bot is compiled: as the C of its time, extensions of GCC allowed, with the interface supplied. A
