@@ -4,6 +4,8 @@ import json
 import shutil
 import sys
 from enum import StrEnum
+from io import BytesIO
+from pathlib import Path
 from typing import Annotated
 
 import polars as pl
@@ -13,9 +15,12 @@ from simfarm import query as queries
 from simfarm import registry
 from simfarm.cli.options import RunPath, open_run
 from simfarm.config import json_schema
-from simfarm.core.errors import ConfigError
+from simfarm.core.errors import ConfigError, StoreError
 from simfarm.core.model import NAME
 from simfarm.schema import COMMON
+
+
+_LONGEST = 60
 
 
 class RowFormat(StrEnum):
@@ -24,36 +29,65 @@ class RowFormat(StrEnum):
     TABLE = "table"
     CSV = "csv"
     JSON = "json"
+    PARQUET = "parquet"
 
 
 def query(
     run: RunPath,
-    sql: Annotated[str, typer.Argument(help="One SQL statement over the run's tables.")],
+    sql: Annotated[
+        str | None, typer.Argument(help="One SQL statement over the run's tables; without it they are listed.")
+    ] = None,
     format: Annotated[RowFormat, typer.Option("--format", "-f", help="How to write rows.")] = RowFormat.TABLE,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", metavar="FILE", help="Write them there instead of to stdout.")
+    ] = None,
 ) -> None:
     """Ask a run's rows in SQL: its engine's tables, and `matchups`, which explains their keys.
 
     Example: simfarm query RUN "select winner_bot, count(*) n from games group by 1 order by n desc"
     """
-    answer = queries.sql(open_run(run), sql)
+    if format is RowFormat.PARQUET and out is None and sys.stdout.isatty():
+        raise ConfigError("query: parquet is not for a terminal: name a file with --out")
+    opened = open_run(run)
+    answer = queries.contents(opened) if sql is None else queries.sql(opened, sql)
+    written = _written(answer, format, longest=_LONGEST if sql is not None else None)
+    if out is None:
+        sys.stdout.buffer.write(written)
+        sys.stdout.buffer.flush()
+        return
+    try:
+        out.write_bytes(written)
+    except OSError as error:
+        raise StoreError(f"{out}: cannot be written: {error.strerror}") from None
+
+
+def _written(answer: pl.DataFrame, format: RowFormat, longest: int | None) -> bytes:
+    """Rows in a format; a table shows that many letters of a text.
+
+    Raises:
+        ConfigError: the format cannot hold them.
+    """
+    if format is RowFormat.PARQUET:
+        file = BytesIO()
+        answer.write_parquet(file)
+        return file.getvalue()
+    if format is RowFormat.JSON:
+        return answer.write_json().encode() + b"\n"
     if format is RowFormat.CSV:
         try:
-            sys.stdout.write(answer.write_csv())
+            return answer.write_csv().encode()
         except pl.exceptions.ComputeError as error:
             raise ConfigError(f"query: as csv: {error}; use --format json") from None
-    elif format is RowFormat.JSON:
-        print(answer.write_json())
-    else:
-        with pl.Config(
-            tbl_rows=200,
-            tbl_cols=-1,
-            tbl_hide_dataframe_shape=True,
-            tbl_hide_column_data_types=True,
-            thousands_separator=",",
-            fmt_str_lengths=60,
-            tbl_width_chars=shutil.get_terminal_size().columns if sys.stdout.isatty() else 10_000,
-        ):
-            print(answer)
+    with pl.Config(
+        tbl_rows=200,
+        tbl_cols=-1,
+        tbl_hide_dataframe_shape=True,
+        tbl_hide_column_data_types=True,
+        thousands_separator=",",
+        fmt_str_lengths=longest or sys.maxsize,
+        tbl_width_chars=shutil.get_terminal_size().columns if sys.stdout.isatty() else 10_000,
+    ):
+        return f"{answer}\n".encode()
 
 
 def replay(
