@@ -5,10 +5,14 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
+import typer
+from rich.text import Text
 
 from simfarm import registry
+from simfarm.cli import main
 
 CONFIG = 'engine = "coin"\n[plan]\ngames = 40\n[[bots]]\nname = "heads"\n[[bots]]\nname = "tails"\n'
 
@@ -110,6 +114,20 @@ def test_a_mistake_is_one_line_and_exit_code_2(place: Path, arguments: list[str]
     assert done.stdout == ""
     assert done.stderr.startswith(f"simfarm: {message}")
     assert done.stderr.count("\n") == 1
+
+
+def test_help_shows_all_that_is_written() -> None:
+    """Typer reads help as Rich markup, in which a word in square brackets is a style and vanishes."""
+    texts: list[str] = []
+
+    def walk(command: Any) -> None:
+        texts.extend(text for item in (command, *command.params) if (text := getattr(item, "help", None)))
+        for inner in getattr(command, "commands", {}).values():
+            walk(inner)
+
+    walk(typer.main.get_command(main.app))
+    assert len(texts) > 100
+    assert [text for text in texts if Text.from_markup(text).plain.rstrip() != text.rstrip()] == []
 
 
 def test_usage_errors_and_help(tmp_path: Path) -> None:

@@ -68,7 +68,7 @@ def run(
     Run the same command again to go on after Ctrl-C, a crash or a full disk. A run may lie on an object store:
     --out s3://bucket/run; every command that reads a run takes the same URI.
 
-    --until-decided sets `method = "sequential"` in the run's [verdict]: its bounds hold at every look, so that
+    --until-decided sets `method = "sequential"` in the run's table `verdict`: its bounds hold at every look, so that
     stopping early costs no certainty. Without it the plan is played whole, and the rule is the config's.
 
     Rows land in results/NAME/parts; look at them with `simfarm query` and `simfarm report`.
