@@ -34,8 +34,6 @@ def portable(data: bytes, header: bytes, flags: Sequence[str]) -> bytes:
         CompileError: its macros cannot be expanded; the source is called ``bot.c``.
         ToolError: there is no compiler.
     """
-    if _OTHER_INCLUDE.search(data):
-        return data
     with tempfile.TemporaryDirectory(prefix="simfarm-") as name:
         folder = Path(name)
         (folder / "proj2.h").write_bytes(header)
@@ -43,6 +41,9 @@ def portable(data: bytes, header: bytes, flags: Sequence[str]) -> bytes:
         (folder / "bot.c").write_bytes(data)
         arguments = [*flags, "-include", "begin.h", "-I.", "-E", "bot.c", "-o", "bot.i"]
         call_compiler(find_compiler(), arguments, folder, BOT_LIMITS)
+        # expanded in any case: what cannot be read to its end is refused by a compiler that keeps to its memory
+        if _OTHER_INCLUDE.search(data):
+            return data
         author = (folder / "bot.i").read_bytes().partition(_BEGIN.encode())[2]
     return "".join(_rows(author.decode("latin-1"))).encode("latin-1")
 

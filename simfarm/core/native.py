@@ -39,7 +39,7 @@ class Limits:
 
 OWN_LIMITS = Limits()
 """For what is compiled of simfarm and its games."""
-BOT_LIMITS = Limits(cpu_seconds=20, wall_seconds=60, memory=1 << 30, file=16 << 20)
+BOT_LIMITS = Limits(cpu_seconds=20, wall_seconds=120, memory=1 << 30, file=32 << 20)
 """For a bot in C: far more than one of the size that people write takes."""
 _SAID_BYTES = 64 << 10
 _ERROR_SIGNS = ("error: ", "error[", "undefined", "multiple definition")
