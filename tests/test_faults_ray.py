@@ -183,9 +183,8 @@ def command(folder: Path, hold: Hold, *options: str) -> "subprocess.Popen[str]":
         'engine = "coin"\nrecord = ["details"]\n[plan]\ngames = 40\n'
         + "".join(f'[[bots]]\nname = "{name}"\nfile = "{name}.txt"\n' for name in ("heads", "held"))
     )
-    main = "from simfarm.cli.main import main; main()"
     return subprocess.Popen(
-        [sys.executable, "-c", main, "run", "c.toml", *options],
+        [sys.executable, "-m", "simfarm", "run", "c.toml", *options],
         cwd=folder,
         text=True,
         stdout=subprocess.PIPE,

@@ -18,7 +18,7 @@ from simfarm.report.elimination import elimination
 from simfarm.report.leaderboard import leaderboard
 from simfarm.report.significance import significance
 from simfarm.stats.rounds import Rounds
-from simfarm.store import Run
+from simfarm.store import Coverage, Run
 from simfarm.until import UntilDecided
 
 
@@ -92,7 +92,7 @@ def test_order_covers_what_is_missing_once_and_round_by_round(tmp_path: Path) ->
     config = ladder(tmp_path, 90, ada="score=1 luck=2", bob="score=2 luck=2", cyd="score=9 luck=2")
     run = Run.create(tmp_path / "run", config)
     until = UntilDecided(run)
-    found = list(until.order(gaps(run.config, [])))
+    found = list(until.order(gaps(run.config, Coverage())))
     for key, matchup in run.matchups().items():
         own = [(gap.start, gap.stop) for gap in found if gap.key == key]
         assert own[0][0] == matchup.start
