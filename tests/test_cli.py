@@ -177,6 +177,14 @@ def test_a_bundled_bot_under_another_name_plays_itself(tmp_path: Path) -> None:
     assert answer["faults"] == {}
 
 
+def test_play_says_what_a_bot_said_last(tmp_path: Path) -> None:
+    (tmp_path / "bad.py").write_text("print(1))")
+    play = ("play", "blackjack", "-b", "mine:bad.py", "-b", "dflat", "--games", "2")
+    assert "SyntaxError" in json.loads(simfarm(*play, "-f", "json", cwd=tmp_path).stdout)["stderr"]["mine"]
+    text = " ".join(simfarm(*play, cwd=tmp_path).stdout.split())
+    assert "mine is at fault: exited 1; its standard error ends: SyntaxError: unmatched ')'" in text
+
+
 def test_another_verdict_is_no_other_run(tmp_path: Path) -> None:
     (tmp_path / "c.toml").write_text(CONFIG)
     assert simfarm("run", "c.toml", cwd=tmp_path).returncode == 0
