@@ -23,10 +23,10 @@ games are nearly normal where they hold many games. Nothing is decided before :d
 that a few odd ones cannot decide, and nothing while there are fewer than :data:`PER_SKEWNESS` g**2 rounds, g being
 the skewness that their residuals have shown. Looks that are left out cannot raise the rate. Resampled rows of real
 games with one block a round lost the truth no oftener than stated: UNO, Poker Run, and blackjack matches of which
-nearly all end with both bots broke (skewness 5: 0.1 to 0.2 % of runs; without regard to skewness 32 %). Made-up rounds
-can exceed 0.27 %: exponential 0.2 to 0.6 %, log-normal (skewness 6) 0.5 to 0.8 %. ``simfarm calibrate`` measures the
-rate on rows of real games. What no test of this kind sees is an event that decides and that is too rare to have
-happened.
+nearly all end with both bots broke (skewness 5: 0.1 to 0.2 % of runs; without regard to skewness 32 %). Made-up
+rounds can exceed 0.27 %: exponential 0.2 to 0.6 %, log-normal (skewness 6) 0.5 to 0.8 %. ``simfarm calibrate``
+measures the rate on rows of real games. What no test of this kind sees is an event that decides and that is too rare
+to have happened.
 """
 
 import math
