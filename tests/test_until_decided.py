@@ -13,7 +13,7 @@ from simfarm.config import RunConfig, Verdict, build_config
 from simfarm.core.errors import ConfigError
 from simfarm.core.model import BotSpec
 from simfarm.executors.local import LocalExecutor
-from simfarm.plan import gaps
+from simfarm.plan import Coverage, gaps
 from simfarm.report.elimination import elimination
 from simfarm.report.leaderboard import leaderboard
 from simfarm.report.significance import significance
