@@ -18,7 +18,7 @@ from simfarm.report.elimination import elimination
 from simfarm.report.leaderboard import leaderboard
 from simfarm.report.significance import significance
 from simfarm.stats.rounds import Rounds
-from simfarm.store import Coverage, Run
+from simfarm.store import Run
 from simfarm.until import UntilDecided
 
 
