@@ -19,7 +19,6 @@ from simfarm.core.errors import ConfigError, StoreError
 from simfarm.core.model import NAME
 from simfarm.schema import COMMON
 
-
 _LONGEST = 60
 
 
