@@ -21,6 +21,7 @@ from simfarm.report.rounds import of_league
 from simfarm.report.sections import of_run
 from simfarm.store import Run
 from tests.browser import PROGRAM, Browser, browser
+from tests.test_cli import simfarm as command
 
 pytestmark = pytest.mark.skipif(
     PROGRAM is None and "CI" not in os.environ, reason="no browser here: apt-get install chromium"
@@ -202,3 +203,13 @@ def test_chart_files(
     assert sorted(paths) == sorted((tmp_path / "charts").iterdir())
     assert [path.name for path in paths] == [f"{figure.name}.{format}" for figure in figures]
     assert all(path.read_bytes().startswith(start) for path in paths)
+
+
+def test_a_report_writes_charts_beside_itself(pages: dict[str, tuple[Page, Path]], tmp_path: Path) -> None:
+    page, path = pages["duel"]
+    run = str(path.with_name("duel-run"))
+    done = command("report", "leaderboard", run, "--charts", "c", "--chart-format", "png", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    names = sorted(f"{figure.name}.png" for figure in page.figures())
+    assert sorted(file.name for file in (tmp_path / "c").iterdir()) == names
+    assert f"{len(names)} charts in c/" in done.stderr
