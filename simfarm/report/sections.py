@@ -41,7 +41,7 @@ def of_run(run: Run) -> Page:
     kind = "elimination" if sums is not None else "leaderboard" if board is not None else "significance"
     sections = [
         verdict(shares, sums, board),
-        Section("over-games", "The verdict over games", figures=tuple(over_games(run, assess_run(run, kind)))),
+        _over_games(run, kind),
         *([balances(sums)] if sums is not None else []),
         *([scores(board)] if board is not None else []),
         *([margins(shares, kind == "significance")] if shares is not None else []),
@@ -66,6 +66,12 @@ def of_run(run: Run) -> Page:
         summary=f"{amount} games of {len(run.config.bots)} bots in {pairs}.",
         sections=tuple(section for section in sections if not section.empty),
     )
+
+
+def _over_games(run: Run, kind: str) -> Section:
+    figures = tuple(over_games(run, assess_run(run, kind)))
+    silent = () if figures else ("Too few blocks for a band that holds at every look.",)
+    return Section("over-games", "The verdict over games", silent, figures=figures)
 
 
 def verdict(shares: SignificanceReport | None, sums: EliminationReport | None, board: Report | None) -> Section:
