@@ -164,6 +164,12 @@ class SignificanceReport:
                 f"The run is not finished: {self.games:,} of {self.planned:,} games are in. "
                 "The rule's error rate holds at its end."
             )
+        matchups = len(self.sequential.rounds.matchups)
+        if matchups > 1 and not self._is_sequential:
+            yield (
+                f"Blocks of {matchups:,} matchups are taken as one sample: what differs between those counts as "
+                "error as well, so that sigma errs on the safe side."
+            )
         if len({bot.games for bot in self.bots}) > 1:
             yield "The bots have played unequal numbers of games; a share favours those that have played more."
         for bot in self.bots:

@@ -7,8 +7,9 @@ all bots in it and m the margin as a fraction, the delta method for a ratio give
 
     d = x_b - x_r - m t        var(m) = n / (n - 1) * sum d**2 / (sum t)**2
 
-where a block in which nobody scored counts as much as any other. All of it follows from n, the sums of x_b and
-the sums of x_a x_b: :class:`Moments`. They add up, so that a margin can be kept while parts arrive.
+where a block in which nobody scored counts as much as any other. Blocks of all matchups are one sample: what
+differs between matchups counts as error as well, which errs on the safe side. All of it follows from n, the sums
+of x_b and the sums of x_a x_b: :class:`Moments`. They add up, so that a margin can be kept while parts arrive.
 """
 
 import math
