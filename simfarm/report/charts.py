@@ -4,6 +4,7 @@ Data come ready, a few hundred values at most; nothing is computed here. Colours
 :data:`simfarm.report.figure.INKS`, so that a page can put others in their place.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -16,6 +17,7 @@ _WIDTH = 300
 _HEIGHT = 190
 _ROW = 24
 _CELL = 46
+_LONG = 10_000
 _PADDING = {"left": 18, "right": 14, "top": 4, "bottom": 4}
 """Room for a browser whose letters are wider than those that the layout was made with."""
 _BY_NAME = {name: colour for colour, name in INKS.items()}
@@ -111,7 +113,7 @@ def intervals(
     ]
     scale = alt.Scale(type="log") if log else alt.Scale(zero=False)
     y = alt.Y("row:N", sort=order, title=None)
-    x = alt.X("value:Q", title=axis, scale=scale, axis=_few_ticks(log))
+    x = alt.X("value:Q", title=axis, scale=scale, axis=_axis([row.value for row in rows], log))
     base = _chart(values)
     layers: list[alt.Chart] = []
     if band is not None:
@@ -170,7 +172,7 @@ def lines(
         y_scale = alt.Scale(domain=list(domain), nice=False)
     else:
         y_scale = alt.Scale(type="log") if log[1] else alt.Scale(zero=False)
-    y_axis = alt.Axis(format="~s") if log[1] else alt.Axis()
+    y_axis = _axis([point.y for point in points], log[1])
     color = alt.Color(
         "line:N", scale=alt.Scale(domain=names, range=list(SERIES[: len(names)])), legend=_legend(names)
     )
@@ -322,8 +324,14 @@ def _chart(values: list[dict[str, Any]]) -> alt.Chart:
     return alt.Chart(alt.InlineData(values=values))
 
 
-def _few_ticks(log: bool) -> alt.Axis:
-    return alt.Axis(tickCount=4, format="~s", labelOverlap="greedy") if log else alt.Axis(tickCount=5)
+def _axis(values: Sequence[float], log: bool) -> alt.Axis:
+    """Few ticks with short labels: thousands as 150k; powers of ten on a logarithmic axis."""
+    if log:
+        low, high = math.floor(math.log10(min(values))), math.ceil(math.log10(max(values)))
+        return alt.Axis(values=[10.0**power for power in range(low - 1, high + 2)], format="~g")
+    if max(map(abs, values), default=0) >= _LONG:
+        return alt.Axis(tickCount=5, format="~s", labelOverlap="greedy")
+    return alt.Axis(tickCount=5)
 
 
 def _legend(names: Sequence[str]) -> alt.Legend | None:
@@ -340,6 +348,7 @@ def _finished(chart: alt.LayerChart | alt.Chart | alt.FacetChart) -> Spec:
         labelColor=_INK,
         titleColor=_FAINT,
         titleFontWeight="normal",
+        titlePadding=8,
         gridColor=_LINE,
         domainColor=_FAINT,
         tickColor=_FAINT,
@@ -348,7 +357,9 @@ def _finished(chart: alt.LayerChart | alt.Chart | alt.FacetChart) -> Spec:
         labelLimit=130,
     )
     done = chart.configure(font="Arial, Helvetica, sans-serif", background="white", padding=_PADDING, axis=axis)
-    done = done.configure_legend(labelColor=_INK, labelFontSize=11, symbolOpacity=1, symbolType="circle")
+    done = done.configure_legend(
+        labelColor=_INK, labelFontSize=11, symbolOpacity=1, symbolType="circle", symbolDash=[1, 0]
+    )
     done = done.configure_header(labelColor=_INK, labelFontSize=11).configure_view(stroke=None)
     spec: dict[str, Any] = done.to_dict(validate=False)
     return spec

@@ -91,7 +91,8 @@ def _edges(low: float, high: float, whole: bool) -> list[float]:
     if whole or step == 0:
         step = max(1.0, step)
     first = math.floor(low / step)
-    return [step * index for index in range(first, math.floor(high / step) + 2)]
+    shift = 0.5 if whole and step == 1 else 0.0  # a whole number stands in the middle of its bar
+    return [step * index - shift for index in range(first, math.floor(high / step) + 2)]
 
 
 def _round_step(step: float) -> float:

@@ -15,7 +15,7 @@ from simfarm.store import Run
 _DRAWN = 120
 _LISTED = 6
 _SETTLED = 8
-"""The y axis holds the band from the first eighth of the games on; earlier it is so wide that it would hide the rest."""
+"""The y axis holds the bands from one in so many games on; earlier they are so wide that they would hide the rest."""
 
 
 def over_games(run: Run, seen: Sequential) -> Iterator[Figure]:

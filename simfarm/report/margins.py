@@ -29,7 +29,7 @@ def margins(shares: SignificanceReport, judged: bool) -> Section:
                 f"Percent of all {shares.unit}, with three standard errors to each side; the dashed line is an equal "
                 f"share{cut(bots, shown)}.",
                 charts.intervals(
-                    [Interval.around(bot.name, bot.share.value or 0.0, bot.share.sigma, 3) for bot in shown],
+                    [_share(bot) for bot in shown],
                     "share %",
                     rules=(even,),
                 ),
@@ -70,6 +70,11 @@ def _final_margins(shares: SignificanceReport, compared: Sequence[BotResult]) ->
             ],
         ),
     )
+
+
+def _share(bot: BotResult) -> Interval:
+    value, reach = bot.share.value or 0.0, 3 * (bot.share.sigma or 0.0)
+    return Interval(bot.name, value, max(0.0, value - reach), min(100.0, value + reach))
 
 
 def seats(shares: SignificanceReport) -> Section:

@@ -44,7 +44,7 @@ def of_run(run: Run) -> Page:
         Section("over-games", "The verdict over games", figures=tuple(over_games(run, assess_run(run, kind)))),
         *([balances(sums)] if sums is not None else []),
         *([scores(board)] if board is not None else []),
-        *([margins(shares, sums is None)] if shares is not None else []),
+        *([margins(shares, kind == "significance")] if shares is not None else []),
         pairings(run),
         *([seats(shares)] if shares is not None else []),
         terminations(run, sums),
@@ -60,9 +60,10 @@ def of_run(run: Run) -> Page:
     games = sum((matchup.stop - matchup.start) * matchup.games for matchup in matchups.values())
     done = sum((r.stop - r.start) * matchups[r.key].games for r in run.receipts())
     amount = number(done) if done == games else f"{number(done)} of {number(games)}"
+    plural = "matchup" if len(matchups) == 1 else "matchups"
     return Page(
         title=f"{run.path.resolve().name}: {engine.name}",
-        summary=f"{amount} games of {len(run.config.bots)} bots in {len(matchups):,} matchups.",
+        summary=f"{amount} games of {len(run.config.bots)} bots, {len(matchups):,} {plural}.",
         sections=tuple(section for section in sections if not section.empty),
     )
 
@@ -108,7 +109,7 @@ def _board_points(data: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _in(place: str) -> str:
-    return f"With {place}: " if place else ""
+    return f"{capital(place)}: " if place else ""
 
 
 def _in_full(reports: Sequence[Report]) -> Section:
