@@ -9,7 +9,6 @@ import numpy as np
 import polars as pl
 import pytest
 
-from engines.duel.rating import rate
 from engines.duel.rules import DuelRules
 from engines.duel.standings import leaderboard_tables
 from jobs.duels import DuelOptions, DuelPlanner
@@ -17,6 +16,7 @@ from simfarm import run as runs
 from simfarm.config import build_config, load_config
 from simfarm.core.errors import BotError, ConfigError
 from simfarm.core.model import Bot, BotSpec, Deal
+from simfarm.core.rating import rate
 from simfarm.executors.local import LocalExecutor
 from simfarm.store import Run
 from tests.duel_table import CALLER, ENGINE, bot, matchup, play, spec, timeless

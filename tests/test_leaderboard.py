@@ -15,11 +15,13 @@ from simfarm.core.model import Bot, Matchup, Rules, SourceFile
 from simfarm.executors.local import LocalExecutor
 from simfarm.report import leaderboard as module
 from simfarm.report.leaderboard import leaderboard
+from simfarm.stats.pairing import Seatings
 from simfarm.stats.tally import block_scores, conditions
 from simfarm.store import Run
 from tests.conftest import Coin
 
 ENGINE = registry.engine("coin")
+NO_SEATINGS = Seatings(pl.LazyFrame(), ENGINE.score, {})
 
 
 class SomeRules(Rules):
@@ -59,7 +61,7 @@ def test_lone_bots_are_paired_by_block_rules_and_seed() -> None:
     units = block_scores(frame(rows), ENGINE, matchups)
     rules = conditions(matchups)
     assert rules == [{"points": 1}, {"points": 2}]
-    board = module._board(units.filter(condition=0), rules[0], False, ["ada", "bob"], "ada", ENGINE)
+    board = module._board(units.filter(condition=0), rules[0], False, ["ada", "bob"], "ada", ENGINE, NO_SEATINGS)
     assert board.title == "points = 1"
     bob, ada = board.standings
     assert (ada.bot, ada.units, ada.mean) == ("ada", 50, a.mean())
@@ -84,7 +86,7 @@ def test_bots_that_meet_are_paired_in_their_block() -> None:
     assert units.filter(bot="ada")["score"].to_list() == [3, 0, 0, 0]
     assert units.filter(bot="bob")["score"].to_list() == [0, 1, 0, 1]
     assert units.filter(bot="ada")["invalid"].to_list() == [0, 1, 0, 1]
-    board = module._board(units, {}, False, ["ada", "bob"], "ada", ENGINE)
+    board = module._board(units, {}, False, ["ada", "bob"], "ada", ENGINE, NO_SEATINGS)
     paired = next(standing.paired for standing in board.standings if standing.bot == "bob")
     assert paired is not None
     assert (paired.units, paired.difference) == (4, (-3 + 1 + 0 + 1) / 4)
@@ -105,7 +107,7 @@ def test_equal_bots_are_seldom_told_apart() -> None:
 
 def test_one_block_has_no_error() -> None:
     units = block_scores(frame([("a", 0, "ada", 5, None)]), ENGINE, {"a": alone("ada")})
-    board = module._board(units, {}, False, ["ada"], "ada", ENGINE)
+    board = module._board(units, {}, False, ["ada"], "ada", ENGINE, NO_SEATINGS)
     assert (board.standings[0].mean, board.standings[0].error, board.standings[0].paired) == (5, None, None)
 
 

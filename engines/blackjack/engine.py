@@ -17,7 +17,7 @@ from engines.blackjack.referee import Match, Watcher
 from engines.blackjack.replay import narrate
 from engines.blackjack.rules import BlackjackRules
 from simfarm.core.cores import own_core
-from simfarm.core.engine import Engine
+from simfarm.core.engine import Calibration, Engine
 from simfarm.core.errors import BotError, ConfigError
 from simfarm.core.figures import Histogram
 from simfarm.core.model import Bot, BotSpec, Fault, Matchup, Score, Shard
@@ -43,6 +43,7 @@ class BlackjackEngine(Engine):
     default_planner = "pairings"
     default_report = "elimination"
     quick_games = 2000
+    calibration = Calibration(("dflat", "drandom"), {"games": 5, "repeats": 300})
     commands = True
     bots = Path(__file__).parent / "bots"
     suffixes = tuple(languages.SUFFIXES)

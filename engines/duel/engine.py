@@ -20,7 +20,7 @@ from engines.duel.records import (
 from engines.duel.rules import DuelRules
 from engines.duel.session import BEFORE_CLASS, check_bot, play_blocks, replay_block
 from engines.duel.standings import leaderboard_tables, totals
-from simfarm.core.engine import Engine
+from simfarm.core.engine import Calibration, Engine
 from simfarm.core.errors import BotError, ConfigError
 from simfarm.core.figures import Histogram
 from simfarm.core.model import Bot, BotSpec, Fault, Matchup, Score, Shard, SourceFile
@@ -51,6 +51,7 @@ class DuelEngine(Engine):
     default_planner = "duels"
     default_report = "leaderboard"
     quick_games = 100
+    calibration = Calibration(("odds", "mirror"), {"games": 400, "block": 2}, {"sets": 1, "coins": 100})
     bots = Path(__file__).parent / "bots"
     suffixes = (".js",)
 

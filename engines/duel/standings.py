@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from engines.duel.rating import Rating, rate
 from simfarm.core.model import Matchup
+from simfarm.core.rating import Rating, rate
 
 
 def totals(names: Iterable[str], games: pl.DataFrame) -> list[dict[str, Any]]:

@@ -16,7 +16,7 @@ from engines.uno.coderules.rules import RULES
 from engines.uno.pack import write_pack
 from engines.uno.program import Level, Variant, alias_of, ring_program
 from engines.uno.records import GAMES, RECORD, SEATS, games_table, seatings
-from simfarm.core.engine import Engine
+from simfarm.core.engine import Calibration, Engine
 from simfarm.core.errors import BotError, ConfigError
 from simfarm.core.figures import Histogram
 from simfarm.core.model import Bot, BotSpec, Deal, Fault, Matchup, Rules, Score, Shard, SourceFile, Violation
@@ -72,6 +72,7 @@ class UnoEngine(Engine):
     default_planner = "ring"
     default_report = "significance"
     quick_games = 240_000
+    calibration = Calibration(("starter", "sparring_tempo", "first_legal"), {"games": 240_000})
     wipes = True
     bots = Path(__file__).parent / "bots"
     suffixes = (".c",)

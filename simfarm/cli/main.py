@@ -8,7 +8,7 @@ import sys
 
 import typer
 
-from simfarm.cli import audit, bots, inspect, judge, league, pack, play, report, run
+from simfarm.cli import audit, bots, calibrate, inspect, judge, league, pack, play, power, report, run
 from simfarm.core.errors import SimfarmError
 
 app = typer.Typer(
@@ -28,6 +28,8 @@ app.command("audit")(audit.audit)
 app.command("judge")(judge.judge)
 app.command("leaderboard")(judge.leaderboard)
 app.command("pack")(pack.pack)
+app.command("power")(power.power)
+app.command("calibrate")(calibrate.calibrate)
 app.add_typer(bots.app, name="bots")
 app.add_typer(report.app, name="report")
 app.add_typer(league.app, name="league")

@@ -13,6 +13,7 @@ from simfarm.report.elimination import elimination as elimination_report
 from simfarm.report.figure import ChartFormat, write_charts
 from simfarm.report.leaderboard import leaderboard as leaderboard_report
 from simfarm.report.page import Page
+from simfarm.report.ratings import ratings as ratings_report
 from simfarm.report.render import Report
 from simfarm.report.significance import significance as significance_report
 from simfarm.store import Run
@@ -66,6 +67,17 @@ def leaderboard(
 ) -> None:
     """Mean scores with their errors, best first, and paired comparisons with the reference bot on the same blocks."""
     _report(leaderboard_report, run, format, charts, chart_format)
+
+
+@app.command()
+def ratings(
+    run: RunPath,
+    format: FormatOption = Format.TEXT,
+    charts: Charts = None,
+    chart_format: ChartFormatOption = ChartFormat.SVG,
+) -> None:
+    """Bradley-Terry ratings with intervals, and how often who was ahead of whom; none where no rating is finite."""
+    _report(ratings_report, run, format, charts, chart_format)
 
 
 @app.command()

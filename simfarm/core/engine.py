@@ -29,6 +29,7 @@ One parameter through the contract, a run's seed: the config's ``seed`` -> the p
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -37,6 +38,18 @@ import pyarrow as pa
 
 from simfarm.core.figures import Curves, Histogram
 from simfarm.core.model import Bot, BotSpec, Fault, Matchup, Rules, Score, Shard, Table, Violation
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """A quick run whose rows ``simfarm calibrate`` draws its tournaments from: thousands of blocks in seconds."""
+
+    bots: tuple[str, ...]
+    """Names of bundled bots; the first takes part twice, under two names, the second is compared with it."""
+    plan: Mapping[str, Any]
+    """Plan options of the engine's default planner."""
+    rules: Mapping[str, Any] = field(default_factory=dict)
+    """Rule options, for games that are shorter than the official ones."""
 
 
 class Engine(ABC):
@@ -61,6 +74,8 @@ class Engine(ABC):
     """The report that a run of this game is usually read by: ``significance``, ``leaderboard``, ..."""
     quick_games: ClassVar[int]
     """Games that ``simfarm play`` plays unless told otherwise: a second's worth."""
+    calibration: ClassVar[Calibration | None] = None
+    """For ``simfarm calibrate``; None: two copies of a bot do the same in every block, so that nothing can err."""
     commands: ClassVar[bool] = False
     """Whether a bot may be a shell command instead of a file."""
     wipes: ClassVar[bool] = False

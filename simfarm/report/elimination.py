@@ -11,11 +11,13 @@ from typing import Any
 from simfarm.core.model import Matchup
 from simfarm.report.render import Column, Report, Table, number
 from simfarm.stats.elimination import SURE, Certainty, Lead, Standing
+from simfarm.stats.pairing import Gain, Seatings
+from simfarm.stats.sequential import Sequential, assess_run
 from simfarm.stats.tally import terminations
 from simfarm.store import Run
 
 ENOUGH_BLOCKS = 10
-"""Repeats from which on the spread is known well enough to be believed (:mod:`simfarm.stats.elimination`)."""
+"""Repeats that show the spread of matches well."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +60,10 @@ class EliminationReport:
     """Whether every matchup has two bots, so that a row adds up to a balance."""
     certainty: Certainty | None
     lead: Lead | None
+    pairing: Gain | None
+    """What mirrored matches do for the differences of those that meet; None where deals are fresh."""
+    sequential: Sequential | None
+    """What the sequential rule says; None where the config chooses the fixed one."""
 
     @property
     def last(self) -> tuple[str, ...]:
@@ -95,14 +101,16 @@ class EliminationReport:
                 f"resample. Two matches of each matchup show some, {ENOUGH_BLOCKS} show it well."
             )
             return
-        yield (
-            f"In {100 * certainty.same:.1f} % of {certainty.resamples:,} resamples of the matches exactly these go."
+        error = (
+            f"The chance that others are really the worst is {100 * (1 - certainty.same):.1f} % "
+            f"({certainty.resamples:,} resamples of the matches)."
         )
-        fewest = lead.blocks if lead else None
-        if fewest is not None and fewest < ENOUGH_BLOCKS:
+        if certainty.same >= SURE:
+            yield error
+        else:
             yield (
-                f"With {fewest} matches of a matchup the spread is itself a rough estimate, and the probabilities "
-                f"claim too much; with {ENOUGH_BLOCKS} they are good."
+                f"These matches do not tell them apart at {SURE:.0%}: the official rule removes "
+                f"{', '.join(self.last)} all the same. {error}"
             )
         if lead is not None and lead.sigma is not None:
             yield (
@@ -132,7 +140,11 @@ class EliminationReport:
                                ``games_survived``, ``last``, ``probability_last`` (a fraction), ``terminations``
                                (termination -> times); null: there is none
         against                object: bot -> bot -> balance of the first where the second took part
-        certainty              null, or ``resamples`` and ``same_last`` (a fraction: exactly these go)
+        certainty              null, or ``resamples``, ``same_last`` (a fraction: exactly these go) and ``told_apart``
+                               (whether that is 99 % or more)
+        pairing_gain           null, or games of an independent design that one game is worth
+        sequential             null, or :meth:`~simfarm.stats.sequential.Sequential.to_json` with
+                               ``[verdict] method = "sequential"``
         lead                   null, or ``last``, ``next``, ``value``, ``sigma``, ``matches_needed`` (per matchup)
         verdict, rule, notes   sentences
         =====================  ===================================================================================
@@ -153,7 +165,13 @@ class EliminationReport:
                 for name, row in zip(names, self.against, strict=True)
             },
             "certainty": self.certainty
-            and {"resamples": self.certainty.resamples, "same_last": self.certainty.same},
+            and {
+                "resamples": self.certainty.resamples,
+                "same_last": self.certainty.same,
+                "told_apart": self.certainty.same >= SURE,
+            },
+            "pairing_gain": self.pairing.ratio if self.pairing else None,
+            "sequential": self.sequential.to_json() if self.sequential else None,
             "lead": self.lead
             and {
                 "last": self.lead.last,
@@ -169,11 +187,16 @@ class EliminationReport:
 
     def notes(self) -> Iterator[str]:
         """Sentences on how sure the verdict is and on what limits it."""
+        if self.sequential is not None:
+            yield self.sequential.text(0.0)
+            yield self.sequential.sentence()
         if self.matches < self.planned:
             yield f"The run is not finished: {self.matches:,} of {self.planned:,} matches are in."
         if len({bot.matches for bot in self.bots}) > 1:
             yield "The bots have played unequal numbers of matches; their sums do not compare."
         yield from self.sureness()
+        if self.pairing is not None:
+            yield from self.pairing.sentences("the difference of two that meet", "the same cards in every seating")
 
 
 def elimination(run: Run) -> Report:
@@ -194,6 +217,7 @@ def analyse(run: Run) -> EliminationReport:
     standing, matchups, score = Standing.of_run(run), run.matchups(), run.engine.score
     played = sum(receipt.stop - receipt.start for receipt in run.receipts())
     certainty, last = standing.certainty(), standing.last() if played else ()
+    seatings = Seatings(run.lazy(score.table), score, matchups)
     ends = terminations(run.engine, run.lazy(run.engine.fault.table))
     bots = {bot.name: bot for bot in run.config.bots}
     figures = zip(standing.bots, standing.balances, standing.survived, standing.matches, strict=True)
@@ -221,6 +245,8 @@ def analyse(run: Run) -> EliminationReport:
         pairs=all(len(matchup.bots) == 2 for matchup in matchups.values()),
         certainty=certainty,
         lead=standing.lead(),
+        pairing=seatings.all_differences() if seatings else None,
+        sequential=assess_run(run, "elimination") if run.config.verdict.method == "sequential" else None,
     )
 
 

@@ -12,7 +12,7 @@ over units.
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +23,8 @@ from simfarm.core.engine import Engine
 from simfarm.core.errors import ConfigError
 from simfarm.core.model import Matchup
 from simfarm.report.render import Column, Report, Table, number
+from simfarm.stats.pairing import Gain, Seatings, of_same_blocks
+from simfarm.stats.sequential import Sequential, assess_run
 from simfarm.stats.tally import block_scores, conditions, faults_by_bot
 from simfarm.store import Run
 
@@ -36,6 +38,8 @@ class Paired:
     """Mean of its score less the reference's."""
     error: float | None
     """Standard error of that mean; None for fewer than two units."""
+    gain: Gain | None
+    """What playing the same blocks does for that error; None where it has no independent counterpart."""
 
     @property
     def z(self) -> float | None:
@@ -75,7 +79,7 @@ class Board:
     @property
     def title(self) -> str:
         """What it is of."""
-        options = ", ".join(f"{name} = {_short(value)}" for name, value in self.rules.items())
+        options = _of(self.rules)
         blocks = "public blocks" if self.public else ""
         return "; ".join(part for part in (options, blocks) if part)
 
@@ -85,8 +89,9 @@ def leaderboard(run: Run) -> Report:
 
     Its JSON has ``report``, ``engine``, ``unit``, ``reference``, ``boards`` (each with ``rules``, ``public``
     and ``bots``: ``name``, ``blocks``, ``mean``, ``error``, ``best``, one key per further mean, ``invalid``,
-    ``paired`` with ``blocks``, ``difference``, ``error``, ``z``), ``faults`` (bot -> termination -> rows),
-    ``tables`` (the game's own) and ``notes``.
+    ``paired`` with ``blocks``, ``difference``, ``error``, ``z``, ``gain`` of pairing), ``sequential`` (null, or
+    :meth:`~simfarm.stats.sequential.Sequential.to_json` with ``[verdict] method = "sequential"``), ``faults`` (bot ->
+    termination -> rows), ``tables`` (the game's own) and ``notes``.
 
     Raises:
         ConfigError: the reference takes part in no matchup.
@@ -100,17 +105,27 @@ def leaderboard(run: Run) -> Report:
         raise ConfigError(f"the reference {reference!r} takes part in no matchup; allowed: {allowed}")
     tables = {table.name: run.lazy(table.name) for table in engine.tables if not table.optional}
     units = block_scores(tables, engine, matchups)
+    seatings = Seatings(tables[engine.score.table], engine.score, matchups)
     boards = tuple(
         _board(
-            units.filter(pl.col("condition") == condition, public=public), rules, public, names, reference, engine
+            units.filter(pl.col("condition") == condition, public=public),
+            rules,
+            public,
+            names,
+            reference,
+            engine,
+            seatings,
         )
         for condition, rules in enumerate(conditions(matchups))
         for public in (False, True)
         if not units.filter(pl.col("condition") == condition, public=public).is_empty()
     )
     own = engine.leaderboard_tables(matchups, tables)
-    notes = tuple(_notes(units, matchups, config.plan.tuned()))
-    return render(engine, reference, boards, faults_by_bot(tables[engine.fault.table], engine.fault), own, notes)
+    notes = (*_notes(units, matchups, config.plan.tuned()), *_gains(boards, reference))
+    sequential = assess_run(run, "leaderboard") if config.verdict.method == "sequential" else None
+    return render(
+        engine, reference, boards, sequential, faults_by_bot(tables[engine.fault.table], engine.fault), own, notes
+    )
 
 
 def _board(
@@ -120,6 +135,7 @@ def _board(
     names: Sequence[str],
     reference: str,
     engine: Engine,
+    seatings: Seatings,
 ) -> Board:
     yardstick = units.filter(bot=reference).select("unit", pl.col("score").alias("other"))
     standings = []
@@ -133,7 +149,8 @@ def _board(
             both = own.join(yardstick, on="unit")
             if not both.is_empty():
                 gaps = (both["score"] - both["other"]).to_numpy()
-                paired = Paired(len(gaps), float(gaps.mean()), _error(gaps))
+                gain = _gain(both, name, reference, seatings)
+                paired = Paired(len(gaps), float(gaps.mean()), _error(gaps), gain)
         standings.append(
             Standing(
                 bot=name,
@@ -148,6 +165,21 @@ def _board(
         )
     standings.sort(key=lambda standing: -standing.mean)
     return Board(rules, public, tuple(standings))
+
+
+def _gain(both: pl.DataFrame, bot: str, reference: str, seatings: Seatings) -> Gain | None:
+    if both["meets"].any():
+        return seatings.difference(bot, reference) if seatings else None
+    return of_same_blocks(both["score"].to_numpy(), both["other"].to_numpy())
+
+
+def _gains(boards: Sequence[Board], reference: str) -> Iterator[str]:
+    for board in boards:
+        for standing in board.standings:
+            if standing.paired and standing.paired.gain:
+                of = f" ({board.title})" if board.title else ""
+                what = f"{standing.bot}'s difference from {reference}{of}"
+                yield from standing.paired.gain.sentences(what, "the same blocks")
 
 
 def _mean(column: pl.Series) -> float | None:
@@ -178,6 +210,7 @@ def render(
     engine: Engine,
     reference: str,
     boards: Sequence[Board],
+    sequential: Sequential | None,
     faults: Mapping[str, Mapping[str, int]],
     own: Mapping[str, pl.DataFrame],
     notes: Sequence[str],
@@ -195,6 +228,10 @@ def render(
         tables.append(
             Table(f"{unit.capitalize()} less {reference}'s on the same blocks{of}", _columns(*heads), rows)
         )
+    if sequential is not None:
+        rows = tuple((f.bot, f.verdict.value, _of(f.condition), f.sentence(unit, 2)) for f in sequential.findings)
+        columns = tuple(Column(head) for head in ("bot", "verdict", "rules", "in words"))
+        tables.append(Table(f"Sequential verdicts against {reference}", columns, rows))
     tables.append(
         Table(
             "Faults",
@@ -207,7 +244,7 @@ def render(
         tables.append(Table(title, columns, tuple(tuple(map(_cell, row)) for row in frame.iter_rows())))
     return Report(
         title=f"Leaderboard: {engine.name}, reference {reference}",
-        paragraphs=tuple(notes),
+        paragraphs=(*([sequential.text(0.0), sequential.sentence()] if sequential else []), *notes),
         tables=tuple(table for table in tables if table.rows),
         data={
             "report": "leaderboard",
@@ -215,6 +252,7 @@ def render(
             "unit": unit,
             "reference": reference,
             "boards": [_board_json(board, tuple(engine.means)) for board in boards],
+            "sequential": sequential.to_json() if sequential else None,
             "faults": faults,
             "tables": {title: frame.to_dicts() for title, frame in own.items()},
             "notes": list(notes),
@@ -266,6 +304,7 @@ def _board_json(board: Board, means: Sequence[str]) -> dict[str, Any]:
                     "difference": standing.paired.difference,
                     "error": standing.paired.error,
                     "z": standing.paired.z,
+                    "gain": standing.paired.gain.ratio if standing.paired.gain else None,
                 },
             }
             for standing in board.standings
@@ -279,6 +318,10 @@ def _cell(value: object) -> str:
     if isinstance(value, int | float) and not isinstance(value, bool):
         return number(value, 0 if isinstance(value, int) else 2)
     return str(value)
+
+
+def _of(rules: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name} = {_short(value)}" for name, value in rules.items())
 
 
 def _short(value: object) -> str:

@@ -14,6 +14,7 @@ from simfarm.core.errors import ConfigError
 from simfarm.core.model import Deal, Fault, Matchup, Score
 from simfarm.report.render import Column, Report, Table, number
 from simfarm.stats.margin import Estimate, Judgement, Moments, Rule
+from simfarm.stats.pairing import Gain, Seatings
 from simfarm.stats.rounds import Rounds, Span
 from simfarm.stats.sequential import Sequential, assess
 from simfarm.stats.tally import SeatingTally, SeatTally, Tally, faults_by_bot
@@ -40,6 +41,8 @@ class BotResult:
     """The verdict in words."""
     games_to_decide: int | None
     """Games in all that would settle an open verdict at the present margin."""
+    pairing: Gain | None
+    """What the shared deals do for its margin; None where deals are fresh."""
     penalties: int | None
     """Rule breaches; None where the game counts none."""
     faults: Mapping[str, int]
@@ -96,7 +99,8 @@ class SignificanceReport:
         sequential             :meth:`~simfarm.stats.sequential.Sequential.to_json`
         bots                   list in config order: ``name``, ``games``, ``points``, ``wins``, ``share_percent``,
                                ``share_error_pp``, ``margin_pp``, ``sigma_pp``, ``z``, ``verdict``, ``sentence``,
-                               ``games_to_decide``, ``penalties``, ``eligible``, ``faults`` (termination -> rows);
+                               ``games_to_decide``, ``penalties``, ``eligible``, ``faults`` (termination -> rows),
+                               ``pairing_gain`` (games of an independent design that one game is worth; null: none);
                                a verdict is ``win``, ``loss``, ``tie``, ``undecided`` or ``reference``
         seats                  list: ``seat``, ``games``, ``wins``, ``points``, ``share_percent``
         bot_seats              the same with ``bot``: the share of the points of its games at that seat
@@ -152,8 +156,8 @@ class SignificanceReport:
         if self._is_sequential:
             yield self.sequential.sentence()
             yield (
-                f"{self.games:,} of {self.planned:,} planned games are in. Verdicts follow from whole rounds in order "
-                "alone; the other figures are of all these games."
+                f"{self.games:,} of {self.planned:,} planned games are in. Verdicts follow from whole rounds in "
+                "order alone; the other figures are of all these games."
             )
         elif self.games < self.planned:
             yield (
@@ -162,6 +166,9 @@ class SignificanceReport:
             )
         if len({bot.games for bot in self.bots}) > 1:
             yield "The bots have played unequal numbers of games; a share favours those that have played more."
+        for bot in self.bots:
+            if bot.pairing:
+                yield from bot.pairing.sentences(f"{bot.name}'s margin", "one deal in all seatings")
         for bot in self.bots:
             if bot.penalties:
                 times = "penalty" if bot.penalties == 1 else "penalties"
@@ -253,6 +260,7 @@ def analyse(
     found = {finding.bot: finding for finding in sequential.findings}
     tally = Tally(rows, score, matchups, moments.blocks)
     faults = faults_by_bot(fault_rows, fault)
+    seatings = Seatings(rows, score, matchups)
     results = []
     for name in names:
         games = tally.bot_games[name]
@@ -276,6 +284,7 @@ def analyse(
                 verdict=verdict,
                 sentence=sentence,
                 games_to_decide=needed,
+                pairing=seatings.margin(name, reference) if seatings and margin is not None else None,
                 penalties=tally.penalties[name] if score.penalties else None,
                 faults=faults[name],
             )
@@ -315,6 +324,7 @@ def _bot_json(bot: BotResult) -> dict[str, Any]:
         "penalties": bot.penalties,
         "eligible": bot.eligible,
         "faults": dict(bot.faults),
+        "pairing_gain": bot.pairing.ratio if bot.pairing else None,
     }
 
 

@@ -137,6 +137,8 @@ class Track:
     """Shape (n,): lower end; minus infinity where nothing is known yet."""
     high: FloatArray
     """Shape (n,): upper end."""
+    sigma: float | None
+    """Standard error of the last value; None for fewer than two rounds."""
 
     @classmethod
     def of(cls, rounds: Rounds, alpha: float, y: FloatArray, t: FloatArray, unit: float = 1.0) -> "Track":
@@ -151,7 +153,11 @@ class Track:
         """
         value, low, high = Boundary.of_plan(alpha, rounds.count).sequence(y, t)
         n = len(y)
-        return cls(alpha, rounds.blocks[:n], rounds.games[:n], unit * value, unit * low, unit * high)
+        sigma = None
+        if n > 1 and t.sum() > 0:
+            residuals = y - value[-1] * t
+            sigma = unit * math.sqrt(n / (n - 1) * float(residuals @ residuals)) / float(t.sum())
+        return cls(alpha, rounds.blocks[:n], rounds.games[:n], unit * value, unit * low, unit * high, sigma)
 
     def __len__(self) -> int:
         return len(self.value)
@@ -165,6 +171,25 @@ class Track:
         for blocks, games, *figures in zip(self.blocks, self.games, self.value, self.low, self.high, strict=True):
             value, low, high = map(float, figures)
             yield int(blocks), int(games), value, low, high
+
+
+def decisions(
+    value: FloatArray, low: FloatArray, high: FloatArray, tie: float
+) -> dict[Verdict, npt.NDArray[np.bool_]]:
+    """Which looks allow which verdict; the first one counts. A win or a loss needs an interval that excludes 0 and a
+    value outside the tie band, a tie an interval that lies within it.
+
+    Args:
+        value: shape (..., looks).
+        low: likewise.
+        high: likewise.
+        tie: half the width of the tie band, in their unit; 0: nothing ties.
+    """
+    return {
+        Verdict.WIN: (low > 0) & (value > tie),
+        Verdict.LOSS: (high < 0) & (value < -tie),
+        Verdict.TIE: (low >= -tie) & (high <= tie) & (tie > 0),
+    }
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -206,18 +231,9 @@ class Finding:
 
     @classmethod
     def of(cls, bot: str, other: str, track: Track, tie: float, condition: Mapping[str, Any]) -> "Finding":
-        """Decide at the first look that allows it: a win or a loss where the interval excludes 0 and the value is
-        outside the tie band, a tie where the whole interval is within it.
-
-        Args:
-            tie: half the width of the tie band, in the track's unit; 0: nothing ties.
-        """
-        found = {
-            Verdict.WIN: (track.low > 0) & (track.value > tie),
-            Verdict.LOSS: (track.high < 0) & (track.value < -tie),
-            Verdict.TIE: (track.low >= -tie) & (track.high <= tie) & (tie > 0),
-        }
-        looks = {verdict: int(np.argmax(hits)) for verdict, hits in found.items() if hits.any()}
+        """Decide, see :func:`decisions`."""
+        hits = decisions(track.value, track.low, track.high, tie)
+        looks = {verdict: int(np.argmax(hit)) for verdict, hit in hits.items() if hit.any()}
         verdict = min(looks, key=lambda verdict: looks[verdict], default=Verdict.UNDECIDED)
         return cls(bot, other, condition, track, verdict, looks.get(verdict))
 
@@ -263,13 +279,13 @@ class Sequential:
         Args:
             tie: half the width of the tie band in pp; 0 where there is none.
         """
-        rate, several = _percent(self.alpha), ""
-        if self.kind != "elimination" and len(self.findings) > 1:
-            several = f" ({_percent(min(1.0, len(self.findings) * self.alpha))} for any of {len(self.findings)})"
-        equal = f"A bot that equals the reference is called better or worse in at most {rate} of runs{several}"
+        rate, several, count = _percent(self.alpha), "", len(self.findings)
+        if self.kind != "elimination" and count > 1:
+            several = f" ({_percent(min(1.0, count * self.alpha))} for any of {count})"
+        equal = f"A bot equal to the reference is called better or worse in at most {rate} of runs{several}"
         what = {
-            "elimination": "The first look at which every other bot's lead over one has an interval above 0 says that "
-            f"it is last. A bot that is not the worst is named in at most {rate} of runs",
+            "elimination": "The first look at which every other bot's lead over one has an interval above 0 says "
+            f"that it is last. A bot that is not the worst is named in at most {rate} of runs",
             "leaderboard": f"The first look whose interval of a difference excludes 0 is a verdict. {equal}",
             "significance": "The first look whose interval excludes 0 with the margin outside "
             f"±{tie:g} pp is a win or a loss, one whose interval lies within ±{tie:g} pp a tie. {equal}",

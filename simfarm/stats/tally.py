@@ -204,7 +204,8 @@ def block_scores(
     tables: Mapping[str, pl.LazyFrame], engine: Engine, matchups: Mapping[str, Matchup]
 ) -> pl.DataFrame:
     """One row per bot and block: ``bot``, ``block``, ``unit`` (equal where bots are compared), ``condition``
-    (position in the rules that occur), ``public``, ``score``, ``invalid`` and the engine's further means.
+    (position in the rules that occur), ``meets`` (not alone), ``public``, ``score``, ``invalid`` and the engine's
+    further means.
 
     A bot of a matchup that no row of a block names scored 0 there.
     """
@@ -228,11 +229,18 @@ def block_scores(
                 bot.name,
                 rules.index(differing(matchup, matchups)),
                 f"{matchup.seed}" if len(matchup.bots) == 1 else key,
+                len(matchup.bots) > 1,
             )
             for key, matchup in matchups.items()
             for bot in matchup.bots
         ],
-        schema={"matchup": pl.String, "bot": pl.String, "condition": pl.Int64, "place": pl.String},
+        schema={
+            "matchup": pl.String,
+            "bot": pl.String,
+            "condition": pl.Int64,
+            "place": pl.String,
+            "meets": pl.Boolean,
+        },
         orient="row",
     ).unique(maintain_order=True)
     faults = (

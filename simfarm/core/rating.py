@@ -32,7 +32,13 @@ class Rating:
     """Why there is no value."""
 
 
-def rate(names: Sequence[str], pairs: npt.NDArray[np.intp], scores: Floats, counts: Floats) -> list[Rating]:
+def rate(
+    names: Sequence[str],
+    pairs: npt.NDArray[np.intp],
+    scores: Floats,
+    counts: Floats,
+    clusters: npt.NDArray[np.intp] | None = None,
+) -> list[Rating]:
     """Rate competitors.
 
     Args:
@@ -40,6 +46,7 @@ def rate(names: Sequence[str], pairs: npt.NDArray[np.intp], scores: Floats, coun
         pairs: positions in ``names``, one row ``(i, j)`` per block, shape (blocks, 2).
         scores: what i scored against j in each block, ties a half each.
         counts: how often they met in each block.
+        clusters: rows with the same number hang together, as pairs of one table do; None: none do.
     """
     size = len(names)
     beats = np.zeros((size, size), dtype=bool)
@@ -49,8 +56,9 @@ def rate(names: Sequence[str], pairs: npt.NDArray[np.intp], scores: Floats, coun
     if size < 2 or any(notes):
         return [Rating(None, None, note or "others have no finite rating") for note in notes]
     strength = _fit(size, pairs, scores, counts)
-    error = _errors(size, pairs, scores, counts, strength)
-    known = len(pairs) >= size
+    numbers = np.arange(len(pairs)) if clusters is None else np.unique(clusters, return_inverse=True)[1]
+    error = _errors(size, pairs, scores, counts, strength, numbers)
+    known = int(numbers.max()) + 1 >= size
     return [
         Rating(float(value), float(sigma) if known else None)
         for value, sigma in zip(strength * SCALE, error * SCALE, strict=True)
@@ -91,6 +99,12 @@ def _information(size: int, pairs: npt.NDArray[np.intp], counts: Floats, expecte
     return matrix
 
 
+def _inverse(information: Floats) -> Floats:
+    """Only differences of ratings are known: the direction in which all rise alike is left out, rounding or not."""
+    inverse: Floats = np.asarray(np.linalg.pinv(information, rcond=1e-10, hermitian=True), np.float64)
+    return inverse
+
+
 def _fit(size: int, pairs: npt.NDArray[np.intp], scores: Floats, counts: Floats) -> Floats:
     """The maximum of the likelihood, by Newton's method with steps of at most one unit of log-odds."""
     strength = np.zeros(size)
@@ -99,7 +113,7 @@ def _fit(size: int, pairs: npt.NDArray[np.intp], scores: Floats, counts: Floats)
         slope = np.zeros(size)
         np.add.at(slope, pairs[:, 0], scores - counts * expected)
         np.add.at(slope, pairs[:, 1], counts * expected - scores)
-        step = np.linalg.pinv(_information(size, pairs, counts, expected)) @ slope
+        step = _inverse(_information(size, pairs, counts, expected)) @ slope
         largest = np.abs(step).max()
         strength += step / max(1.0, largest)
         if largest < 1e-10:
@@ -108,16 +122,24 @@ def _fit(size: int, pairs: npt.NDArray[np.intp], scores: Floats, counts: Floats)
     return centred
 
 
-def _errors(size: int, pairs: npt.NDArray[np.intp], scores: Floats, counts: Floats, strength: Floats) -> Floats:
-    """Standard errors: the inverse information on both sides of the blocks' own scatter, with the usual
+def _errors(
+    size: int,
+    pairs: npt.NDArray[np.intp],
+    scores: Floats,
+    counts: Floats,
+    strength: Floats,
+    clusters: npt.NDArray[np.intp],
+) -> Floats:
+    """Standard errors: the inverse information on both sides of the clusters' own scatter, with the usual
     allowance for the parameters that were fitted."""
     expected = _expected(pairs, strength)
-    inverse = np.linalg.pinv(_information(size, pairs, counts, expected))
-    scatter = np.zeros((size, size))
-    square = (scores - counts * expected) ** 2
-    for (row, column), sign in (((0, 0), 1), ((1, 1), 1), ((0, 1), -1), ((1, 0), -1)):
-        np.add.at(scatter, (pairs[:, row], pairs[:, column]), sign * square)
-    spare = max(1, len(pairs) - (size - 1))
-    variance: Floats = np.diag(inverse @ scatter @ inverse) * len(pairs) / spare
+    inverse = _inverse(_information(size, pairs, counts, expected))
+    number = int(clusters.max()) + 1
+    slopes = np.zeros((number, size))
+    residuals = scores - counts * expected
+    np.add.at(slopes, (clusters, pairs[:, 0]), residuals)
+    np.add.at(slopes, (clusters, pairs[:, 1]), -residuals)
+    spare = max(1, number - (size - 1))
+    variance: Floats = np.diag(inverse @ (slopes.T @ slopes) @ inverse) * number / spare
     deviation: Floats = np.sqrt(variance)
     return deviation
