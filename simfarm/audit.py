@@ -76,7 +76,7 @@ def audit(run: Run, executor: Executor, sample: int | None = SAMPLE, *, wipe: bo
     matchups = run.matchups()
     receipts = {(receipt.key, receipt.start): receipt for receipt in run.receipts()}
     if not receipts:
-        raise ConfigError(f"{run.path}: no rows are committed, so there is nothing to audit")
+        raise ConfigError(f"{run.place}: no rows are committed, so there is nothing to audit")
     if wipe and not run.engine.wipes:
         raise ConfigError(f"{run.engine.name} cannot wipe its bots' memory")
     shards = list(_shards(run.engine, matchups, list(receipts.values()), sample))

@@ -19,8 +19,11 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+from pydantic import BaseModel, ConfigDict, Field
+
+from simfarm.config import validate
 from simfarm.core.errors import ConfigError, StoreError
 from simfarm.core.model import Bot
 from simfarm.report.render import Column, Report, Table, number
@@ -62,11 +65,47 @@ class Entry:
             "rings": [dict(ring) for ring in self.rings],
         }
 
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> "Entry":
-        """The inverse of :meth:`to_json`."""
-        division = Division(data["division"])
-        return cls(data["alias"], division, data["bot"], data["date"], data["level"], tuple(data["rings"]))
+
+class _RingFile(BaseModel):
+    ring: str
+    house: list[str]
+    reference: str
+    games: Annotated[int, Field(ge=0)]
+    share_percent: float
+    margin_pp: float | None
+    sigma_pp: float | None
+    verdict: str
+
+
+class _EntryFile(BaseModel):
+    """What a file of the board holds, which others may have had in their hands."""
+
+    model_config = ConfigDict(extra="forbid")
+    alias: str
+    division: Division
+    bot: str
+    date: str
+    level: str
+    rings: Annotated[list[dict[str, Any]], Field(min_length=1)]
+
+
+class _Mark(BaseModel):
+    """A file of ``one-shot/``."""
+
+    model_config = ConfigDict(extra="forbid")
+    bot: str
+    date: str
+    done: bool
+    moved: bool
+
+
+def _entry(path: Path) -> Entry:
+    file = validate(_EntryFile, json.loads(path.read_text(encoding="utf-8")), str(path))
+    for place, ring in enumerate(file.rings):
+        validate(_RingFile, ring, str(path), "rings", str(place))
+    if file.alias != path.stem:
+        raise ConfigError(f"{path}: alias = {file.alias!r}: the file of an entry is called after it")
+    return Entry(file.alias, file.division, file.bot, file.date, file.level, tuple(file.rings))
 
 
 _RING_KEYS = (
@@ -84,14 +123,15 @@ class Leaderboard:
         """All entries, the largest margin in the first ring first.
 
         Raises:
+            ConfigError: a file of the board does not hold what an entry holds.
             StoreError: a file of the board cannot be read.
         """
         found = []
         for path in sorted(self.folder.glob("*.json")):
             try:
-                found.append(Entry.from_json(json.loads(path.read_text(encoding="utf-8"))))
-            except (OSError, ValueError, KeyError, TypeError) as error:
-                raise StoreError(f"{path}: not an entry of a leaderboard: {error!r}") from None
+                found.append(_entry(path))
+            except (OSError, ValueError) as error:
+                raise StoreError(f"{path}: not an entry of a leaderboard: {error}") from None
         return sorted(found, key=lambda entry: (-_first_margin(entry), entry.alias))
 
     def admit(self, bot: Bot, division: Division, *, move_to_open: bool = False) -> Division:
@@ -177,12 +217,12 @@ class Leaderboard:
     def _one_shot(self, alias: str) -> dict[str, Any] | None:
         path = self.folder / "one-shot" / f"{alias}.json"
         try:
-            mark: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+            mark = validate(_Mark, json.loads(path.read_text(encoding="utf-8")), str(path))
         except FileNotFoundError:
             return None
         except (OSError, ValueError) as error:
             raise StoreError(f"{path}: cannot be read: {error}") from None
-        return mark
+        return mark.model_dump()
 
     def _note(self, alias: str, mark: Mapping[str, Any]) -> None:
         self._write(self.folder / "one-shot" / f"{alias}.json", mark)

@@ -5,17 +5,20 @@ follows the speed measured so far, and no row depends on it: shards start and en
 segment.
 """
 
+import os
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from statistics import fmean
 
 from simfarm import registry
 from simfarm.config import RunConfig
+from simfarm.core.cores import own_core
 from simfarm.core.engine import Engine
 from simfarm.core.model import Matchup, Shard
 from simfarm.schema import arrow_schema, complete
-from simfarm.store import Receipt, encode
+from simfarm.store import Coverage, Receipt, encode
 
 SHARD_SECONDS = 4.0
 """A shard should take about this long: long against the cost of handing it out, short against a crash."""
@@ -39,19 +42,47 @@ class Gap:
     stop: int
 
 
-def gaps(config: RunConfig, receipts: Iterable[Receipt]) -> Iterator[Gap]:
-    """What is missing of a run, matchup by matchup, lazily: planned blocks minus those with receipts."""
-    committed: dict[str, list[tuple[int, int]]] = {}
-    for receipt in receipts:
-        committed.setdefault(receipt.key, []).append((receipt.start, receipt.stop))
+@dataclass(frozen=True, slots=True)
+class Size:
+    """How much a plan is, counted one matchup at a time: nothing is kept of any."""
+
+    matchups: int
+    games: int
+    """Games planned."""
+    games_to_play: int
+    """Games of them that are not committed."""
+    blocks_to_play: int
+    gaps: int
+    """Stretches of blocks that are missing; each is one shard at least."""
+
+
+def size_of(config: RunConfig, committed: Coverage) -> Size:
+    """Count a plan and what is missing of it."""
+    matchups = games = to_play = blocks = missing = 0
     for key, matchup in config.planned():
-        position = matchup.start
-        for start, stop in sorted(committed.get(key, [])):
-            if position < start:
-                yield Gap(matchup, key, position, start)
-            position = max(position, stop)
-        if position < matchup.stop:
-            yield Gap(matchup, key, position, matchup.stop)
+        matchups += 1
+        games += (matchup.stop - matchup.start) * matchup.games
+        for gap in _gaps_of(key, matchup, committed):
+            missing += 1
+            blocks += gap.stop - gap.start
+            to_play += (gap.stop - gap.start) * matchup.games
+    return Size(matchups, games, to_play, blocks, missing)
+
+
+def gaps(config: RunConfig, committed: Coverage) -> Iterator[Gap]:
+    """What is missing of a run, matchup by matchup, lazily: planned blocks minus those that are committed."""
+    for key, matchup in config.planned():
+        yield from _gaps_of(key, matchup, committed)
+
+
+def _gaps_of(key: str, matchup: Matchup, committed: Coverage) -> Iterator[Gap]:
+    position = matchup.start
+    for start, stop in committed.ranges(key):
+        if position < min(start, matchup.stop):
+            yield Gap(matchup, key, position, min(start, matchup.stop))
+        position = max(position, stop)
+    if position < matchup.stop:
+        yield Gap(matchup, key, position, matchup.stop)
 
 
 class Pace:
@@ -125,48 +156,91 @@ class Estimate:
     """Speed of one worker in the calibration."""
 
 
-def estimate(config: RunConfig, receipts: Sequence[Receipt], workers: int, seconds: float = 1.0) -> Estimate:
+def estimate(config: RunConfig, receipts: Iterable[Receipt], workers: int, seconds: float = 1.0) -> Estimate:
     """Estimate a run by playing a little of a few matchups that are missing, spread over the plan; the rows are
     thrown away. Matchups in between are taken to be like the mean of those.
 
     Args:
         config: the run's config.
-        receipts: what is committed.
+        receipts: what is committed of it.
         workers: how many shards will be played at once.
         seconds: about how long to calibrate, over all samples; each plays one segment at least.
     """
-    matchups = games = missing = blocks = to_play = 0
-    for _, matchup in config.planned():
-        matchups += 1
-        games += (matchup.stop - matchup.start) * matchup.games
-    for gap in gaps(config, receipts):
-        missing += 1
-        blocks += gap.stop - gap.start
-        to_play += (gap.stop - gap.start) * gap.matchup.games
-    rows = sum(part.rows for receipt in receipts for part in receipt.parts.values())
-    size = sum(part.bytes for receipt in receipts for part in receipt.parts.values())
+    committed = Coverage()
+    cells = rows = size = 0
+    for receipt in receipts:
+        committed.add(receipt.key, receipt.start, receipt.stop)
+        cells += 1
+        rows += sum(part.rows for part in receipt.parts.values())
+        size += sum(part.bytes for part in receipt.parts.values())
+    plan = size_of(config, committed)
     wall = 0.0
-    if missing:
-        chosen = {index * missing // SAMPLES for index in range(SAMPLES)}
+    if plan.gaps:
+        chosen = {index * plan.gaps // SAMPLES for index in range(SAMPLES)}
         samples = [
             _calibrate(config, gap, seconds / len(chosen))
-            for index, gap in enumerate(gaps(config, receipts))
+            for index, gap in enumerate(gaps(config, committed))
             if index in chosen
         ]
-        wall = blocks * fmean(sample.seconds for sample in samples) / workers
-        rows += round(blocks * fmean(sample.rows for sample in samples))
-        size += round(blocks * fmean(sample.bytes for sample in samples))
+        wall = plan.blocks_to_play * fmean(sample.seconds for sample in samples) / workers
+        rows += round(plan.blocks_to_play * fmean(sample.rows for sample in samples))
+        size += round(plan.blocks_to_play * fmean(sample.bytes for sample in samples))
     return Estimate(
-        matchups=matchups,
-        games=games,
-        games_done=games - to_play,
-        cells_done=len(receipts),
-        shards=max(missing, round(wall * workers / SHARD_SECONDS)),
+        matchups=plan.matchups,
+        games=plan.games,
+        games_done=plan.games - plan.games_to_play,
+        cells_done=cells,
+        shards=max(plan.gaps, round(wall * workers / SHARD_SECONDS)),
         seconds=wall,
         rows=rows,
         bytes=size,
-        games_per_second=to_play / wall / workers if wall else 0.0,
+        games_per_second=plan.games_to_play / wall / workers if wall else 0.0,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class DryRun:
+    """What cutting a whole plan into shards takes, counted by doing it; nothing is played."""
+
+    matchups: int
+    shards: int
+    games: int
+    """Games in those shards."""
+    seconds: float
+    """Wall time of it."""
+    memory: int
+    """Bytes of memory that this process held before."""
+    peak: int
+    """The most that it held meanwhile."""
+
+
+def dry_run(config: RunConfig, committed: Coverage, workers: int, games_per_second: float) -> DryRun:
+    """Cut everything that is missing into shards, as a run's driver does, as if they were played at a given speed.
+
+    Args:
+        config: the run's config.
+        committed: what is committed.
+        workers: how many shards would be played at once.
+        games_per_second: the speed of one worker.
+    """
+    started = time.monotonic()
+    before = peak = memory()
+    plan = size_of(config, committed)
+    pace = Pace(workers, plan.blocks_to_play)
+    shards = games = 0
+    for shard in cut(registry.engine(config.engine), gaps(config, committed), pace):
+        shards += 1
+        games += shard.blocks * shard.matchup.games
+        pace.note(shard.blocks, shard.blocks * shard.matchup.games / games_per_second)
+        if shards % 256 == 0:
+            peak = max(peak, memory())
+    return DryRun(plan.matchups, shards, games, time.monotonic() - started, before, max(peak, memory()))
+
+
+def memory() -> int:
+    """Resident memory of this process in bytes."""
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE")
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +258,8 @@ def _calibrate(config: RunConfig, gap: Gap, seconds: float) -> _Sample:
     deadline = time.monotonic() + seconds
     for shard in cut(engine, [gap], pace):
         started = time.monotonic()
-        tables = engine.play(shard)
+        with own_core():
+            tables = engine.play(shard)
         took = time.monotonic() - started
         pace.note(shard.blocks, took)
         if time.monotonic() >= deadline:

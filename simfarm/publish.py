@@ -12,7 +12,6 @@
 """
 
 import io
-import json
 import os
 import zipfile
 from pathlib import Path
@@ -88,7 +87,7 @@ def _add_round(archive: zipfile.ZipFile, attempt: Round) -> None:
     _add(
         archive,
         f"{top}/run/receipts.jsonl",
-        b"".join(json.dumps(receipt.to_json()).encode() + b"\n" for receipt in receipts),
+        b"".join(receipt.to_line() for receipt in receipts),
     )
     for receipt in receipts:
         for part in receipt.parts.values():

@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import partial
 from typing import Protocol
 
@@ -12,8 +13,8 @@ from simfarm.config import RunConfig
 from simfarm.core.errors import ConfigError, ExecutorError
 from simfarm.core.model import Shard
 from simfarm.executors import ATTEMPTS, Executor, GivenUp
-from simfarm.plan import Gap, Pace, cut, gaps
-from simfarm.store import Receipt, Run, write_part
+from simfarm.plan import Gap, Pace, cut, gaps, size_of
+from simfarm.store import Coverage, Failure, Receipt, Run, write_part
 from simfarm.worker import Task, play_shard
 
 MOST_GIVEN_UP = 16
@@ -82,19 +83,21 @@ def play(run: Run, executor: Executor, report: Callable[[Progress], None], until
         KeyboardInterrupt: likewise; the next call goes on from there.
     """
     started = time.monotonic()
-    games = {key: matchup.games for key, matchup in run.config.planned()}
     with run.writer() as writer:
-        receipts = run.receipts()
-        missing = list(gaps(run.config, receipts))
+        committed = Coverage.of(run.committed())
+        plan = size_of(run.config, committed)
+        missing: Iterable[Gap] = gaps(run.config, committed)
+        to_play, blocks = plan.games_to_play, plan.blocks_to_play
         if until is not None:
             missing = list(until.order(missing))
-        done = sum((receipt.stop - receipt.start) * games[receipt.key] for receipt in receipts)
-        total = done + sum((gap.stop - gap.start) * gap.matchup.games for gap in missing)
-        progress = Progress(None, done, total, 0, 0.0)
+            to_play = sum((gap.stop - gap.start) * gap.matchup.games for gap in missing)
+            blocks = sum(gap.stop - gap.start for gap in missing)
+        done = plan.games - plan.games_to_play
+        progress = Progress(None, done, done + to_play, 0, 0.0)
         report(progress)
-        if not missing or (until is not None and until.reached(None)):
+        if not to_play or (until is not None and until.reached(None)):
             return progress
-        pace = Pace(executor.workers, _blocks(missing))
+        pace = Pace(executor.workers, blocks)
         shards = cut(run.engine, missing, pace)
         failed: list[GivenUp[Shard]] = []
         # closed here: in a traceback that is kept, an open generator would keep its workers until the program's end
@@ -102,24 +105,28 @@ def play(run: Run, executor: Executor, report: Callable[[Progress], None], until
             for delivery in results:
                 if isinstance(delivery, GivenUp):
                     failed.append(delivery)
+                    writer.give_up(_failure(delivery))
                     if len(failed) > MOST_GIVEN_UP:
                         break
                     continue
                 receipt = delivery.receipt
                 for name, data in delivery.data.items():
-                    write_part(run.path, receipt.parts[name], data)
+                    write_part(run.place, receipt.parts[name], data)
                 writer.commit(receipt)
                 pace.note(receipt.stop - receipt.start, receipt.seconds)
-                count = (receipt.stop - receipt.start) * games[receipt.key]
-                progress = Progress(
-                    receipt, progress.games + count, total, progress.played + count, time.monotonic() - started
-                )
+                games, played = progress.games + delivery.games, progress.played + delivery.games
+                progress = Progress(receipt, games, progress.total, played, time.monotonic() - started)
                 report(progress)
                 if until is not None and until.reached(receipt):
                     break
     if failed:
         raise ExecutorError(_given_up(failed))
     return progress
+
+
+def _failure(failed: GivenUp[Shard]) -> Failure:
+    shard, now = failed.item, datetime.now(UTC).isoformat(timespec="seconds")
+    return Failure(shard.key, shard.start, shard.stop, failed.reason, failed.detail, now)
 
 
 def _given_up(failed: list[GivenUp[Shard]]) -> str:
@@ -131,7 +138,3 @@ def _given_up(failed: list[GivenUp[Shard]]) -> str:
         f"blocks {first.item.start} to {first.item.stop} of matchup {first.item.key}{more} given up after "
         f"{ATTEMPTS} tries, {end}; the same command tries again: {first.reason}: {first.detail}"
     )
-
-
-def _blocks(missing: list[Gap]) -> int:
-    return sum(gap.stop - gap.start for gap in missing)

@@ -32,6 +32,7 @@ class Attack:
     body: str
     outcome: str | tuple[Termination, ...]
     games: int = 2
+    turn_limit_ms: int = 200
 
 
 def turn(code: str) -> str:
@@ -42,6 +43,11 @@ def turn(code: str) -> str:
 def quietly(code: str) -> str:
     """The same, with what it throws caught."""
     return turn(f"try {{ {code} }} catch {{}}")
+
+
+def gives_up_if(condition: str) -> str:
+    """A body that calls unless something is so."""
+    return f"onTurnStart(data) {{ return {condition} ? -1 : data.op_bet_coins }}"
 
 
 FORBIDDEN = (Termination.FORBIDDEN,)
@@ -77,7 +83,34 @@ ATTACKS = [
     Attack("worker", quietly("new Worker('data:text/javascript,0')"), FORBIDDEN),
     Attack("import of a builtin", turn("import('fs').then((fs) => fs.writeFileSync('/tmp/x', ''))"), NOTHING),
     Attack("import of the opponent's source", turn("import('./caller.js')"), NOTHING),
-    Attack("weak references", quietly("new FinalizationRegistry(() => 0).register({}); new WeakRef({})"), NOTHING),
+    Attack("import of a file", turn("import('file:///etc/passwd'); import('/proc/self/environ')"), NOTHING),
+    Attack("import of a text", turn("import('data:text/javascript,process.exit(1)')"), NOTHING),
+    Attack(
+        "weak references and what else is gone",
+        gives_up_if(
+            "['WeakRef', 'FinalizationRegistry', 'WeakMap', 'WeakSet', 'Intl', 'URL'].some((n) => n in globalThis)"
+        ),
+        NOTHING,
+    ),
+    Attack(
+        "objects of another realm, where the stack ends",
+        """foreign = 0;
+        climb(left) {
+          try { this.climb(left + 1) } catch {
+            for (const reach of [() => import("fs"), () => Promise.reject(1), () => new Error("x").stack,
+              () => null.x, () => printLog("x"), () => new Date(), () => Math.random(), () => [].sort(() => 0)]) {
+              let got;
+              try { got = reach() } catch (error) { got = error }
+              if (typeof got === "object" && !(got instanceof Object)) this.foreign++;
+            }
+            if (left % 4) throw 1;
+          }
+        }
+        onTurnStart(data) { try { this.climb(1) } catch {} return this.foreign === 0 ? data.op_bet_coins : -1 }""",
+        NOTHING,
+        games=1,
+        turn_limit_ms=5000,
+    ),
     # Changing what others use
     Attack(
         "prototype pollution",
@@ -129,6 +162,8 @@ ATTACKS = [
             "Symbol.iterator",
             "{ valueOf() { for (;;); }, toString() { throw 1 }, [Symbol.toPrimitive]() { for (;;); } }",
             "new Proxy({}, { get() { throw 1 }, getPrototypeOf() { throw 1 }, ownKeys() { for (;;); } })",
+            "-0",
+            "'x'.repeat(2 ** 28)",
             "data.op_bet_coins - 1",
             "data.my_coins + 1",
         )
@@ -136,9 +171,20 @@ ATTACKS = [
     Attack("an async callback", "async onTurnStart(data) { return data.op_bet_coins }", FOLDS),
     Attack("throws", "onTurnStart() { throw null }", FOLDS),
     Attack("throws what cannot be shown", "onTurnStart() { throw { get stack() { throw 1 } } }", FOLDS),
+    Attack(
+        "throws a proxy that throws",
+        "onTurnStart() { throw new Proxy({}, { get() { throw 1 }, getPrototypeOf() { throw 1 } }) }",
+        FOLDS,
+    ),
+    Attack("throws half a character", "onTurnStart() { throw '\\ud800' }", FOLDS),
+    Attack("is named by half a character", "player_name = '\\ud800';" + turn(""), NOTHING),
     Attack("endless recursion", "onTurnStart(data) { return this.onTurnStart(data) }", FOLDS),
     Attack("string bomb", "onTurnStart() { for (let text = 'x'; ; text += text); }", FOLDS),
     # Never returning
+    Attack(
+        "endless loop while it is loaded", "static { for (;;); }" + turn(""), (Termination.NOT_STARTED,), games=1
+    ),
+    Attack("endless loop in the constructor", "constructor() { for (;;); }", (Termination.NOT_STARTED,), games=1),
     Attack("endless loop", "onTurnStart() { for (;;); }", HUNG),
     Attack("endless loop at the end of a round", "onRoundEnd() { for (;;); }" + turn(""), HUNG, games=1),
     Attack("endless loop at the end of the game", "onGameEnd() { for (;;); }" + turn(""), HUNG, games=1),
@@ -159,8 +205,15 @@ ATTACKS = [
     Attack("buffers", turn("(globalThis.all ??= []).push(new Uint8Array(2e7).fill(1))"), FULL, games=1),
     Attack("printLog flood", turn("for (let i = 0; i < 1000; i++) printLog('x'.repeat(10000))"), NOTHING),
     Attack("console flood", turn("for (let i = 0; i < 1000; i++) console.log({ i })"), NOTHING),
+    Attack("a line of 256 MB", turn("printLog('x'.repeat(2 ** 28))"), NOTHING, games=1, turn_limit_ms=5000),
     Attack("a name of 256 MB", "player_name = 'x'.repeat(2 ** 28);" + turn(""), NOTHING),
-    Attack("an error of 256 MB", "onRoundStart() { throw 'x'.repeat(2 ** 28) }" + turn(""), NOTHING, games=1),
+    Attack(
+        "an error of 256 MB",
+        "onRoundStart() { throw 'x'.repeat(2 ** 28) }" + turn(""),
+        NOTHING,
+        games=1,
+        turn_limit_ms=5000,
+    ),
     # Only later
     Attack(
         "a constructor that throws from the second game on",
@@ -175,9 +228,9 @@ ATTACKS = [
 ]
 
 
-def rows(body: str, games: int) -> dict[str, pl.DataFrame]:
-    table = matchup(bot("attacker", f"class {{ {body} }}"), bot("caller", CALLER), games=games, rules=RULES)
-    return play(table)
+def rows(body: str, games: int, turn_limit_ms: int = 200) -> dict[str, pl.DataFrame]:
+    rules = {**RULES, "turn_limit_ms": turn_limit_ms}
+    return play(matchup(bot("attacker", f"class {{ {body} }}"), bot("caller", CALLER), games=games, rules=rules))
 
 
 @pytest.fixture(scope="module")
@@ -188,7 +241,7 @@ def twins() -> dict[str, pl.DataFrame]:
 
 @pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: attack.name)
 def test_an_attack(attack: Attack, twins: dict[str, pl.DataFrame]) -> None:
-    found = rows(attack.body, attack.games)
+    found = rows(attack.body, attack.games, attack.turn_limit_ms)
     games = found["games"]
     assert games.height == attack.games
     if isinstance(attack.outcome, str):
@@ -197,13 +250,14 @@ def test_an_attack(attack: Attack, twins: dict[str, pl.DataFrame]) -> None:
         assert games["fault_bot"].null_count() == attack.games
         assert games["attempts_seat0"].sum() == 0
         return
-    for termination, fault, winner, detail in games.select(
-        "termination", "fault_bot", "winner_bot", "detail"
+    for termination, fault, winner, detail, request in games.select(
+        "termination", "fault_bot", "winner_bot", "detail", "last_request"
     ).iter_rows():
         assert Termination(termination) in attack.outcome
         if Termination(termination) is not Termination.COMPLETED:
             assert (fault, winner) == ("attacker", "caller")
             assert detail
+            assert request
     if attack.outcome == FORBIDDEN:
         assert games["attempts_seat0"].min() > 0
 

@@ -5,7 +5,6 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from simfarm.core.cores import own_core
 from simfarm.core.lines import LINE_BYTES, LineChannel
 from simfarm.core.model import Bot, Termination
 from simfarm.core.process import BotProcess, Limits
@@ -87,19 +86,3 @@ def test_an_exchange_can_be_taken_over() -> None:
         os.write(cat.pipes[0], b"world\n")
         assert cat.resume(b"", b"", time.perf_counter(), 5) == b"world"
         assert cat.resume(b"", b"there\n", time.perf_counter(), 5) == b"there"
-
-
-def test_two_do_not_hold_the_same_core() -> None:
-    allowed = os.sched_getaffinity(0)
-    if len(allowed) < 2:
-        return
-    with own_core():
-        first = os.sched_getaffinity(0)
-        assert len(first) == 1
-        with own_core():
-            assert os.sched_getaffinity(0) == first
-        os.sched_setaffinity(0, allowed)
-        with own_core():
-            assert not os.sched_getaffinity(0) & first
-        os.sched_setaffinity(0, first)
-    assert os.sched_getaffinity(0) == allowed

@@ -91,9 +91,10 @@ def test_rows_are_held_to_their_schema() -> None:
     engine = registry.engine("coin")
     schema = arrow_schema(engine.tables[1], "coin", 1)
     block = pa.array([1, 2], pa.uint32())
-    rows = complete(pa.table({"heads": [True, False], "block": block}), schema, "k" * 16)
+    columns = {"seconds": [0.5, 1.5], "heads": [True, False], "block": block}
+    rows = complete(pa.table(columns), schema, "k" * 16)
     assert rows.schema.equals(schema, check_metadata=True)
-    assert rows.schema.names == [column.name for column in COMMON] + ["heads"]
+    assert rows.schema.names == [column.name for column in COMMON] + ["heads", "seconds"]
     assert rows["matchup"].to_pylist() == ["k" * 16] * 2
     with pytest.raises(ValueError, match="are not the schema's"):
         complete(pa.table({"block": block}), schema, "k" * 16)

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from simfarm.core.evidence import STDERR_BYTES
 from simfarm.core.model import Bot, SourceFile, Termination
-from simfarm.core.oneshot import STDERR_TAIL, Answer, call
+from simfarm.core.oneshot import Answer, call
 from simfarm.core.process import Limits
 
 LIMIT = 1.0
@@ -22,7 +23,11 @@ def run(
 
 def test_input_output_and_files() -> None:
     answer = run("cat data.txt -; echo done >&2", b"abc\n", 10, SourceFile("data.txt", b"first\n"))
-    assert (answer.output, answer.termination, answer.detail) == (b"first\nabc\n", Termination.COMPLETED, "done")
+    assert (answer.output, answer.termination, answer.stderr) == (
+        b"first\nabc\n",
+        Termination.COMPLETED,
+        b"done\n",
+    )
     assert 0 < answer.seconds < 10
 
 
@@ -32,23 +37,23 @@ def test_more_data_than_a_pipe_holds_in_both_directions() -> None:
 
 
 @pytest.mark.parametrize(
-    ("command", "termination", "detail"),
+    ("command", "termination", "detail", "stderr"),
     [
-        ("sleep 60", "timeout", "no answer within 1 s"),
-        ("exec >&-; sleep 60", "timeout", "no answer within 1 s"),
-        ("sleep 60 & echo 5", "timeout", "no answer within 1 s"),
-        ("trap '' TERM INT; while :; do :; done", "timeout", "no answer within 1 s"),
-        ("yes >&2", "timeout", "no answer within 1 s: y"),
-        ("yes", "output_limit", "more than 1048576 bytes of output"),
-        ("exit 3", "exited", "ended with code 3"),
-        ("echo oops >&2; exit 3", "exited", "ended with code 3: oops"),
-        ("kill -SEGV $$", "crashed", "ended by signal 11"),
-        ("exec <&-; echo 5", "completed", ""),
-        ("no-such-program", "exited", "ended with code 127"),
-        (f"{PYTHON} -c 'x = bytes(4 << 30)'", "memory_limit", "out of memory, exit code 1"),
+        ("sleep 60", "timeout", "no answer within 1 s", b""),
+        ("exec >&-; sleep 60", "timeout", "no answer within 1 s", b""),
+        ("sleep 60 & echo 5", "completed", "", b""),
+        ("trap '' TERM INT; while :; do :; done", "timeout", "no answer within 1 s", b""),
+        ("yes >&2", "timeout", "no answer within 1 s", b"y\ny"),
+        ("yes", "output_limit", "more than 1048576 bytes of output", b""),
+        ("exit 3", "exited", "ended with exit code 3", b""),
+        ("echo oops >&2; exit 3", "exited", "ended with exit code 3", b"oops"),
+        ("kill -SEGV $$", "crashed", "ended by signal 11 (SIGSEGV)", b""),
+        ("exec <&-; echo 5", "completed", "", b""),
+        ("no-such-program", "not_started", "the shell cannot run the command", b"no-such-program"),
+        (f"{PYTHON} -c 'x = bytes(4 << 30)'", "memory_limit", "out of memory, exit code 1", b"MemoryError"),
     ],
 )
-def test_what_bots_do(command: str, termination: str, detail: str) -> None:
+def test_what_bots_do(command: str, termination: str, detail: str, stderr: bytes) -> None:
     """With more input than a pipe holds, which none of them reads."""
     limit = 20 if PYTHON in command else LIMIT
     started = time.monotonic()
@@ -56,7 +61,8 @@ def test_what_bots_do(command: str, termination: str, detail: str) -> None:
     assert time.monotonic() - started < limit + 0.5
     assert answer.termination is Termination(termination)
     assert answer.detail.startswith(detail)
-    assert len(answer.detail) < STDERR_TAIL + 100
+    assert stderr in answer.stderr
+    assert len(answer.stderr) <= STDERR_BYTES
 
 
 def test_late_ones_are_killed_with_their_children() -> None:

@@ -56,11 +56,11 @@ def test_limits_hold() -> None:
 
 
 def test_exit_codes() -> None:
-    process = start("exit 3")
-    read_all(process)
-    process.process.wait(5)
-    assert process.close() == 3
-    assert start("sleep 60").close() == -signal.SIGKILL
+    for command, code in (("exit 3", 3), ("kill -SEGV $$", -signal.SIGSEGV), ("kill -64 $$", 128 + 64)):
+        with start(command) as process:
+            assert process.wait(5) == code
+    with start("sleep 60") as process:
+        assert process.wait(0.1) is None
 
 
 def test_nothing_leaks() -> None:

@@ -17,7 +17,7 @@ from simfarm.core.errors import ConfigError, ExecutorError
 from simfarm.executors import Executor
 from simfarm.executors.local import LocalExecutor
 from simfarm.executors.ray import RayExecutor
-from simfarm.store import Run
+from simfarm.store import Coverage, Run
 from tests.conftest import Coin
 
 
@@ -117,7 +117,7 @@ def test_a_shard_has_a_bounded_number_of_games(coin: Coin, monkeypatch: pytest.M
     monkeypatch.setattr(plan, "SHARD_GAMES", 20)
     pace = plan.Pace(1, 1000)
     pace.note(4, 1e-9)
-    shards = list(plan.cut(registry.engine("coin"), plan.gaps(config, ()), pace))
+    shards = list(plan.cut(registry.engine("coin"), plan.gaps(config, Coverage()), pace))
     assert max(shard.blocks for shard in shards) == 20
     assert sum(shard.blocks for shard in shards) == 1000
 
@@ -130,7 +130,7 @@ def test_workers_must_be_some() -> None:
 
 
 def cli(*arguments: str, cwd: Path) -> subprocess.Popen[str]:
-    command = [sys.executable, "-c", "from simfarm.cli.main import main; main()", *arguments]
+    command = [sys.executable, "-m", "simfarm", *arguments]
     return subprocess.Popen(
         command, cwd=cwd, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
     )

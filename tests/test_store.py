@@ -3,21 +3,25 @@
 import json
 import os
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import polars as pl
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from simfarm import run as runs
 from simfarm.core.errors import ConfigError, StoreError
-from simfarm.executors.local import LocalExecutor
+from simfarm.core.model import Shard
 from simfarm.plan import gaps
-from simfarm.store import Run
+from simfarm.store import Coverage, Run, encode, part_of, write_part
 from tests.conftest import Coin
+from tests.inline import Inline
 
 
-def play(run: Run, workers: int = 1) -> runs.Progress:
-    return runs.play(run, LocalExecutor(workers), lambda progress: None)
+def play(run: Run) -> runs.Progress:
+    return runs.play(run, Inline(), lambda progress: None)
 
 
 @pytest.fixture
@@ -104,6 +108,37 @@ def test_another_config_is_refused_with_the_difference(played: Run, coin: Coin) 
     assert Run(played.path).lazy("tosses").collect().height == 50
 
 
+def test_a_damaged_bot_is_written_again_from_its_source(played: Run, coin: Coin) -> None:
+    config = coin(games=50)
+    files = sorted((played.path / "bots").iterdir())
+    files[0].write_bytes(b"worm")
+    files[1].unlink()
+    with pytest.raises(StoreError, match=r"bots/.*; simfarm run with the run's config writes it again"):
+        Run(played.path)
+    assert play(Run.create(played.path, config)).played == 0
+    assert Run(played.path).lazy("tosses").collect().height == 50
+
+
+def test_rows_of_a_newer_schema_are_refused(played: Run) -> None:
+    path = played.path / "manifest.json"
+    path.write_text(path.read_text().replace('"schema": 1', '"schema": 99'))
+    with pytest.raises(StoreError, match="its rows have schema 99, this simfarm reads 1 to 1; a newer"):
+        Run(played.path)
+
+
+def test_a_late_worker_changes_nothing(coin: Coin, tmp_path: Path) -> None:
+    """It plays a committed shard once more, with other bytes, as rows with times are."""
+    run = Run.create(tmp_path / "run", coin(games=50))
+    play(run)
+    receipt = run.receipts()[-1]
+    before = run.lazy("tosses").sort("block").collect()
+    shard = Shard(run.matchups()[receipt.key], receipt.key, receipt.start, receipt.stop)
+    data = encode(before.head(receipt.stop - receipt.start).to_arrow())
+    write_part(run.place, part_of(shard, "tosses", receipt.stop - receipt.start, data), data)
+    assert Run(run.path).problems() == []
+    assert Run(run.path).lazy("tosses").sort("block").collect().equals(before)
+
+
 def test_update_plays_only_what_is_missing(played: Run, coin: Coin) -> None:
     third = {"heads": "heads", "tails": "tails", "other": "tails"}
     run = Run.create(played.path, coin(games=60, **third), update=True)
@@ -137,16 +172,6 @@ def test_a_receipt_that_cannot_be_read_commits_nothing(played: Run) -> None:
     left = Run(played.path).lazy("tosses").collect().height
     assert 0 < left < 50
     assert play(Run(played.path)).played == 50 - left
-
-
-def test_a_receipt_on_a_full_disk(played: Run) -> None:
-    receipt = played.receipts()[0]
-    with played.writer() as writer:
-        writer._receipts.close()
-        writer._receipts = open("/dev/full", "wb", buffering=0)  # noqa: SIM115
-        with pytest.raises(StoreError, match="cannot write a receipt: No space left on device"):
-            writer.commit(receipt)
-    assert Run(played.path).lazy("tosses").collect().height == 50
 
 
 @pytest.mark.parametrize("text", ["[]", "{}", '{"format": 1}', "{", "\xff"])
@@ -204,13 +229,29 @@ def test_gaps_are_planned_minus_committed(coin: Coin) -> None:
     config = coin(games=50)
     (key,) = [key for key, _ in config.planned()]
 
-    def receipt(start: int, stop: int) -> object:
-        return type("Receipt", (), {"key": key, "start": start, "stop": stop})()
-
-    def missing(*receipts: object) -> list[tuple[int, int]]:
-        return [(gap.start, gap.stop) for gap in gaps(config, receipts)]  # type: ignore[arg-type]
+    def missing(*ranges: tuple[int, int]) -> list[tuple[int, int]]:
+        committed = Coverage()
+        assert all(committed.add(key, start, stop) for start, stop in ranges)
+        return [(gap.start, gap.stop) for gap in gaps(config, committed)]
 
     assert missing() == [(0, 50)]
-    assert missing(receipt(0, 50)) == []
-    assert missing(receipt(20, 30), receipt(0, 10)) == [(10, 20), (30, 50)]
-    assert missing(receipt(40, 50)) == [(0, 40)]
+    assert missing((0, 50)) == []
+    assert missing((20, 30), (0, 10)) == [(10, 20), (30, 50)]
+    assert missing((40, 50)) == [(0, 40)]
+    assert missing((10, 80)) == [(0, 10)], "what is committed beyond the plan is no matter"
+    assert missing((60, 80)) == [(0, 50)]
+
+
+@given(st.lists(st.tuples(st.integers(0, 40), st.integers(1, 12))))
+def test_coverage_takes_each_block_once(ranges: list[tuple[int, int]]) -> None:
+    """Against a set of blocks."""
+    covered, blocks = Coverage(), set[int]()
+    for start, length in ranges:
+        wanted = set(range(start, start + length))
+        taken = covered.add("key", start, start + length)
+        assert taken == blocks.isdisjoint(wanted)
+        blocks |= wanted if taken else set()
+    found = covered.ranges("key")
+    assert [block for start, stop in found for block in range(start, stop)] == sorted(blocks)
+    assert all(stop < start for (_, stop), (start, _) in pairwise(found)), "neighbours are one range"
+    assert covered.covers("key", 3, 9) == blocks.issuperset(range(3, 9))

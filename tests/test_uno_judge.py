@@ -5,13 +5,16 @@ import re
 import stat
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from engines.uno import wasm
 from engines.uno.engine import UnoEngine
 from simfarm.core.errors import ConfigError
+from simfarm.core.model import Bot, SourceFile
 from simfarm.judge import load_house
+from simfarm.leaderboard import Division, Leaderboard
 from simfarm.report.significance import significance
 from simfarm.store import Run
 from tests.test_cli import simfarm
@@ -284,3 +287,51 @@ def test_games_without_judging_say_so(tmp_path: Path) -> None:
     )
     empty = simfarm("leaderboard", "uno", cwd=tmp_path)
     assert (empty.returncode, "No entries." in empty.stdout) == (0, True)
+
+
+ENTRY: dict[str, Any] = {
+    "alias": "mine",
+    "division": "open",
+    "bot": "ab" * 32,
+    "date": "2013-10-01T00:00:00+00:00",
+    "level": "wasm",
+    "rings": [
+        {
+            **{"ring": "A", "house": ["veteran"], "reference": "veteran", "games": 24, "share_percent": 25.0},
+            **{"margin_pp": 0.5, "sigma_pp": 0.1, "verdict": "win", "sentence": "better"},
+        }
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"alias": 3}, "alias = 3: input should be a valid string"),
+        ({"alias": "other"}, "alias = 'other': the file of an entry is called after it"),
+        ({"division": "all"}, 'division = "all": input should be'),
+        ({"rings": []}, "rings = []: list should have at least 1 item"),
+        ({"rings": [{**ENTRY["rings"][0], "margin_pp": "big"}]}, 'rings.0.margin_pp = "big": input should be'),
+        ({"rings": [{**ENTRY["rings"][0], "sigma_pp": {}}]}, "rings.0.sigma_pp = {}: input should be"),
+        ({"rings": [{"ring": "A"}]}, "rings.0.house: this key is required"),
+    ],
+)
+def test_an_entry_that_was_tampered_with_is_one_line(
+    tmp_path: Path, change: dict[str, object], message: str
+) -> None:
+    path = tmp_path / "mine.json"
+    path.write_text(json.dumps(ENTRY))
+    (entry,) = Leaderboard(tmp_path).entries()
+    assert (entry.alias, entry.to_json()) == ("mine", ENTRY)
+    path.write_text(json.dumps({**ENTRY, **change}))
+    with pytest.raises(ConfigError, match="^" + re.escape(f"{path}: {message}")) as caught:
+        Leaderboard(tmp_path).entries()
+    assert "\n" not in str(caught.value)
+
+
+def test_a_note_on_a_one_shot_bot_that_was_tampered_with_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "one-shot").mkdir()
+    (tmp_path / "one-shot" / "mine.json").write_text('{"bot": "ab", "date": 5}')
+    bot = Bot("mine", (SourceFile("mine.c", b""),))
+    with pytest.raises(ConfigError, match=r"mine\.json: date = 5: input should be a valid string"):
+        Leaderboard(tmp_path).admit(bot, Division.ONE_SHOT)

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from engines.uno.program import Level, Variant
+from simfarm.core.errors import BotError
 from simfarm.core.model import Bot, Deal, SourceFile
 from tests import uno_bots
 from tests.uno_bots import ENGINE, make, play
@@ -207,6 +208,40 @@ def test_nothing_written_to_the_state_outlives_the_call() -> None:
     rows = play(ring(*(make(f"marker{seat}", mark) for seat in range(4)), stop=200))
     assert rows["termination"].unique().to_list() == ["completed"]
     assert sum(rows[f"penalties_seat{seat}"].sum() for seat in range(4)) == 0
+
+
+def test_no_name_of_a_bot_meets_another() -> None:
+    """Bots may share an alias, put names together, and use those of the referee and of the library: all the same."""
+    plainly = "int plain_help(void) { return 0; }\n"
+    pasted = "#define JOIN(a, b) a##b\nint JOIN(plain_he, lp)(void) { return 0; }\n"
+    others = "int leave(void) { return 0; }\nvoid exit(int x) { }\nint own_write(void) { return 0; }\n"
+    befores = (plainly, pasted, others + plainly)
+    bots = [make(f"bot{number}", "choice += plain_help();") for number in range(3)]
+    named = [
+        Bot(bot.name, (SourceFile(f"{bot.name}.c", before.encode() + bot.files[0].data),), language="c")
+        for bot, before in zip(bots, befores, strict=True)
+    ]
+    rows = play(ring(*named, stop=300))
+    assert rows.equals(play(ring(*(make(bot.name) for bot in bots), stop=300)))
+
+
+def test_who_keeps_a_name_that_is_taken_is_named() -> None:
+    source = b"#undef plain_Play\n#define plain_Play plain_Play\n" + make("any").files[0].data
+    bad = [Bot("bad", (SourceFile("bad.c", source + b"\n" * more),), language="c") for more in range(2)]
+    with pytest.raises(BotError, match=r"^bot 'bad': error: the name of plain_Play\(\) is taken in this ring"):
+        ENGINE.check(ring(*bad))
+
+
+def test_a_function_that_is_not_there_is_the_fault_of_its_bot() -> None:
+    with pytest.raises(BotError, match=r"^bot 'bad': there is no function nowhere$"):
+        ENGINE.check(ring(make("other"), make("bad", "choice += nowhere(1);")))
+
+
+def test_messages_tell_no_place_of_the_machine() -> None:
+    with pytest.raises(BotError, match=r"^bot 'bad': ") as caught:
+        ENGINE.check(ring(special("bad", '__asm__("no such instruction");')))
+    assert "/simfarm" not in str(caught.value)
+    assert "/tmp" not in str(caught.value)
 
 
 def test_what_bots_print_does_not_mix_with_records() -> None:

@@ -64,10 +64,16 @@ def test_the_table_is_whole_at_every_turn() -> None:
         "{ char a[64], b[64]; int k; memset(a, 3, 64); memcpy(b, a, 64); b[state->yourNumberOfCards % 64] = 9;"
         " memmove(a + 1, b, 60); k = memcmp(a, b, 64); if (choice >= RED)"
         " choice += 10000 * ((k > 0) + abs(a[4]) % 3); }",
+        "{ unsigned long sum = 3000000019, more = 0x1FFFFFFFFul; long int k; long long twice; for (k = 0; k < 9; k++)"
+        " sum = sum * 4000000007L + (more >> k); twice = sum / 3; if (choice >= RED) choice += 10000 *"
+        " ((twice + __builtin_popcountl(sum) + __builtin_clzl(sum | 1) + labs((long)sum % 7)) & 3); }",
+        "{ int odd = RAND_MAX % 97 + EOF + BUFSIZ + EXIT_FAILURE + (int)(CLOCKS_PER_SEC % 89) + TMP_MAX + L_tmpnam"
+        " + FOPEN_MAX + FILENAME_MAX + (NULL == 0) + SEEK_END; if (choice >= RED) choice += 10000 *"
+        " ((odd + odd / 3 + odd / 7 + state->numberOfDiscards) & 3); }",
         "{ GameState copy = *state; copy.yourCards[0].value = 5; state->yourCards[1] = copy.yourCards[0];"
         " if (choice >= RED) choice += 10000 * (state->yourCards[1].value % 4); }",
     ],
-    ids=["long", "long long", "double", "memory", "copies"],
+    ids=["long", "long long", "double", "memory", "constants", "names of headers", "copies"],
 )
 def test_what_c_computes_is_the_same(body: str) -> None:
     assert same(ring(*(make(f"bot{seat}", body) for seat in range(4)), stop=1500), 1500)
@@ -153,10 +159,65 @@ def test_what_bots_print_goes_nowhere() -> None:
     assert play(loud).equals(play(ring(make("bot"), stop=100)))
 
 
-@pytest.mark.parametrize(("call", "name"), [('getenv("A") != 0', "getenv"), ('system("true")', "system")])
-def test_what_is_not_there_is_named(call: str, name: str) -> None:
-    with pytest.raises(BotError, match=rf"^bot 'bad': .*no function {name}$"):
-        ENGINE.check(ring(make("bad", f"choice += {call};")))
+KEEPS = "'kept' keeps a value from call to call; use locals$"
+NO_POINTERS = "at level wasm there are no pointers to functions, constructors or exports$"
+
+
+@pytest.mark.parametrize(
+    ("before", "body", "message"),
+    [
+        ("", 'choice += getenv("A") != 0;', "no function getenv$"),
+        ("", 'choice += system("true");', "no function system$"),
+        ('void own(void) __asm__("own_write");', "own();", "no function own_write$"),
+        (
+            '__attribute__((import_module("env"), import_name("*/ exit"))) void odd(void);',
+            "odd();",
+            r"no function \*.* exit$",
+        ),
+        ("int __attribute__((address_space(1))) kept;", "kept++;", KEEPS),
+        (
+            '__asm__(".globaltype kept, i32\\nkept:\\n");',
+            '__asm__ volatile("i32.const 1\\n global.set kept");',
+            KEEPS,
+        ),
+        ("int help(int x) { return x; }", "{ int (*volatile f)(int) = help; choice = f(choice); }", NO_POINTERS),
+        ("__attribute__((constructor)) void first(void) { for (;;) ; }", "", NO_POINTERS),
+        ("char kept[20 << 20];", "kept[5]++;", "maximum memory too small"),
+        (
+            "",
+            "{ volatile long double x = choice; choice = (int)(x / 1); }",
+            r"no function __\w+tf\w*.* \(long double and __int128 are not there\)$",
+        ),
+    ],
+    ids=[
+        "call",
+        "system",
+        "referee",
+        "odd name",
+        "global",
+        "asm global",
+        "pointer",
+        "constructor",
+        "size",
+        "wide",
+    ],
+)
+def test_what_is_not_there_is_the_fault_of_its_bot(before: str, body: str, message: str) -> None:
+    bot = make("bad", body)
+    source = b"#include <stdlib.h>\n" + before.encode() + b"\n" + bot.files[0].data
+    with pytest.raises(BotError, match=rf"^bot 'bad': .*{message}"):
+        ENGINE.check(ring(replace(bot, files=(SourceFile("bad.c", source),))))
+
+
+def test_a_stack_pointer_that_is_left_elsewhere_is_set_right() -> None:
+    """Code that is no C can move it; were it not put back, thousands of calls would run out of stack."""
+    move = (
+        '__asm__ volatile("global.get __stack_pointer\\n i32.const 64\\n i32.sub\\n global.set __stack_pointer");'
+    )
+    bot = make("bad", move)
+    source = b'__asm__(".globaltype __stack_pointer, i32\\n");\n#include <time.h>\n' + bot.files[0].data
+    rows = play(ring(replace(bot, files=(SourceFile("bad.c", source),)), stop=1000))
+    assert rows.equals(play(ring(make("bad"), stop=1000)))
 
 
 def test_an_error_names_file_and_line() -> None:

@@ -16,11 +16,12 @@ from engines.blackjack.records import GAMES, SEATS, GameRows, Rows, add_seats
 from engines.blackjack.referee import Match, Watcher
 from engines.blackjack.replay import narrate
 from engines.blackjack.rules import BlackjackRules
-from simfarm.core.cores import own_core
 from simfarm.core.engine import Calibration, Engine
 from simfarm.core.errors import BotError, ConfigError
 from simfarm.core.figures import Histogram
 from simfarm.core.model import Bot, BotSpec, Fault, Matchup, Score, Shard
+from simfarm.core.probe import Finding, probe
+from simfarm.core.process import check_walls
 from simfarm.core.seeds import derive
 
 
@@ -28,7 +29,7 @@ class BlackjackEngine(Engine):
     """See README.md beside this file for the rules as played and for what a bot may rely on."""
 
     name = "blackjack"
-    version = 1
+    version = 2
     rules = BlackjackRules
     tables = (SEATS, GAMES)
     score = Score("seats", "bot", "balance", "coins", seating="seating", survived="games")
@@ -73,7 +74,7 @@ class BlackjackEngine(Engine):
             BotError: a bot does not compile.
             ConfigError: two seats for one name, more seats than the shoe can serve, a seating that is no order of
                 the bots, games that do not divide by the seatings.
-            ToolError: a language's tool is missing.
+            ToolError: a language's tool is missing, there is no C compiler, or the walls cannot be had.
         """
         rules = _rules(matchup)
         count = len(matchup.bots)
@@ -94,16 +95,13 @@ class BlackjackEngine(Engine):
                 f"a blackjack block has up to 255 seatings with equally many games, "
                 f"not {len(matchup.seatings_of(0))} with {matchup.games}"
             )
+        check_walls(rules.walls)
         for bot in matchup.bots:
             _entrant(bot)
 
     def play(self, shard: Shard) -> dict[str, pa.Table]:
         """Play a shard, match by match."""
         entrants = [_entrant(bot) for bot in shard.matchup.bots]
-        with own_core():
-            return self._play(shard, entrants)
-
-    def _play(self, shard: Shard, entrants: Sequence[Entrant]) -> dict[str, pa.Table]:
         matchup = shard.matchup
         seats, games = Rows(SEATS), Rows(GAMES)
         recorded = GAMES.name in matchup.record
@@ -124,6 +122,18 @@ class BlackjackEngine(Engine):
         entrants = [_entrant(bot) for bot in matchup.bots]
         for seating in matchup.seatings_of(block):
             yield from narrate(partial(_match, matchup, entrants, block, seating))
+
+    def needs(self) -> Iterator[Finding]:
+        """A small program in each language, built and run as a bot would be."""
+        bundled = {languages.language_of(spec.file or "") for spec in self.bundled().values()}
+        for name in languages.LANGUAGES:
+            yield probe(
+                name,
+                partial(languages.tried, name),
+                f"no bots in {name}",
+                "install it, or write bots in another language",
+                needed=name in bundled,
+            )
 
     def quick_plan(self, bots: int, games: int, seed: int) -> dict[str, Any]:
         """One table with all the bots."""

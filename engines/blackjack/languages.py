@@ -11,6 +11,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import tempfile
 import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -21,6 +22,7 @@ from simfarm.core import native
 from simfarm.core.errors import BotError, ToolError
 from simfarm.core.model import Bot, SourceFile
 from simfarm.core.native import CompileError, Compiler, Unit
+from simfarm.core.probe import said
 
 ESOTERIC_FACTOR = 10.0
 """Statement, Quick Start: the time limit of esoteric languages is increased tenfold."""
@@ -39,6 +41,8 @@ class Language:
     """File name endings that stand for it."""
     make: Callable[[Bot], Bot]
     """From a source bot to one with a command."""
+    idle: str = ""
+    """A program that does nothing."""
     time_factor: float = 1.0
     """How much longer than others it may think."""
     memory: int = _GIB
@@ -72,6 +76,31 @@ def build(bot: Bot) -> tuple[Bot, float]:
     except ToolError as error:
         raise ToolError(f"bot {bot.name!r} is written in {name}: {error}") from None
     return replace(built, language=name), language.time_factor
+
+
+def tried(name: str) -> str:
+    """Build a program that does nothing in a language, and run it.
+
+    Raises:
+        ToolError: this machine has no compiler or interpreter for it.
+        BotError: it does not compile.
+        subprocess.SubprocessError: it does not run, or not in time.
+    """
+    language = LANGUAGES[name]
+    source = SourceFile(f"Idle{language.suffixes[0]}", language.idle.encode())
+    try:
+        bot = language.make(Bot("idle", (source,), language=name))
+    except CompileError as error:
+        raise BotError(_one_line(str(error), source.path)) from None
+    assert bot.command is not None
+    with tempfile.TemporaryDirectory(prefix="simfarm-idle-") as folder:
+        for file in (*bot.files, source):
+            path = Path(folder) / file.path
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(file.data)
+            path.chmod(0o755)
+        said(["/bin/sh", "-c", f"cd {shlex.quote(folder)} && {bot.command}"])
+    return "a program runs"
 
 
 def language_of(path: str) -> str | None:
@@ -248,19 +277,21 @@ def _ready(bot: Bot, program: Path, command: str) -> Bot:
 
 
 LANGUAGES: dict[str, Language] = {
-    "Brainfuck": Language((".bf", ".b"), _brainfuck, ESOTERIC_FACTOR),
-    "Befunge-93": Language((".b93", ".bf93"), _befunge("-93"), ESOTERIC_FACTOR),
-    "Befunge-98": Language((".b98", ".bf98"), _befunge("-98"), ESOTERIC_FACTOR),
-    "C": Language((".c",), _c),
-    "C++": Language((".cpp", ".cc", ".cxx"), _cpp),
+    "Brainfuck": Language((".bf", ".b"), _brainfuck, "", ESOTERIC_FACTOR),
+    "Befunge-93": Language((".b93", ".bf93"), _befunge("-93"), "@", ESOTERIC_FACTOR),
+    "Befunge-98": Language((".b98", ".bf98"), _befunge("-98"), "@", ESOTERIC_FACTOR),
+    "C": Language((".c",), _c, "int main(void) { return 0; }"),
+    "C++": Language((".cpp", ".cc", ".cxx"), _cpp, "int main() {}"),
     "Python": Language((".py",), _interpreted(lambda: sys.executable)),
     "Ruby": Language((".rb",), _interpreted(lambda: _tool(("ruby",), "ruby"))),
     "JavaScript": Language((".js", ".mjs", ".cjs"), _interpreted(_node), memory=4 * _GIB),
     "Perl": Language((".pl",), _interpreted(lambda: _tool(("perl",), "perl"))),
     "Lua": Language((".lua",), _interpreted(lambda: _tool(("lua", "lua5.4", "lua5.3", "luajit"), "lua5.4"))),
-    "Rust": Language((".rs",), _rust),
-    "Java": Language((".java",), _java, memory=4 * _GIB),
-    "Go": Language((".go",), _go, memory=4 * _GIB),
+    "Rust": Language((".rs",), _rust, "fn main() {}"),
+    "Java": Language(
+        (".java",), _java, "class Idle { public static void main(String[] words) {} }", memory=4 * _GIB
+    ),
+    "Go": Language((".go",), _go, "package main\nfunc main() {}", memory=4 * _GIB),
 }
 """The languages that the statement allows, in its order."""
 

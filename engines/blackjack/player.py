@@ -1,22 +1,17 @@
 """A bot process as a player: it is asked over its pipes and answers in time, or fails in a way that has a name."""
 
-import contextlib
-import subprocess
 from array import array
 from dataclasses import dataclass
 
 from engines.blackjack.protocol import answer_of, request_of
 from engines.blackjack.rules import BlackjackRules
 from engines.blackjack.table import Answer, Failure, Legal, Seat, Table
+from simfarm.core.evidence import Evidence
 from simfarm.core.lines import LineChannel
 from simfarm.core.model import Bot, Termination
 from simfarm.core.process import BotProcess, Limits
 
-EXCERPT = 400
-"""Bytes that are kept of the last request and of the last reply."""
-
-_EXIT_SECONDS = 0.25
-_SHELL_CANNOT_RUN = (126, 127)
+_EXIT_SECONDS = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +39,9 @@ class BotPlayer:
     def __init__(self, entrant: Entrant, rules: BlackjackRules, match_id: str, seed: int) -> None:
         self.reply_seconds = array("d")
         """Time of each reply."""
-        self._process = BotProcess(entrant.bot, Limits(memory=entrant.memory), {"SIMFARM_SEED": str(seed)})
-        self.channel = LineChannel(self._process)
+        limits = Limits(memory=entrant.memory, processes=rules.processes, walls=rules.walls)
+        self._process = BotProcess(entrant.bot, limits, {"SIMFARM_SEED": str(seed)})
+        self.channel = LineChannel(self._process, rules.line_bytes)
         """Its pipes."""
         self._rules = rules
         self._match_id = match_id
@@ -56,8 +52,7 @@ class BotPlayer:
         self.last_request = b""
         """The request that was sent last."""
         self.last_reply: bytes | None = None
-        """The reply that was read last."""
-        self._closed = False
+        """The reply that was read last, or what had come of one."""
 
     def __call__(self, table: Table, seat: Seat, legal: Legal) -> Answer | Failure:
         """Ask the bot."""
@@ -75,7 +70,9 @@ class BotPlayer:
         reply = self.channel.resume(unsent, received, started, self.seconds + self._startup)
         self.reply_seconds.append(self.channel.seconds)
         if isinstance(reply, Termination):
-            return self._no_reply(reply)
+            failure = self._no_reply(reply)
+            self.last_reply = self.channel.unread or self.last_reply
+            return failure
         self._startup = 0.0
         return self.read(request, reply, game_id)
 
@@ -83,6 +80,8 @@ class BotPlayer:
         """Read the reply to a request."""
         self.last_request = request
         self.last_reply = reply
+        if len(reply) > self._rules.line_bytes:
+            return self._no_reply(Termination.OUTPUT_LIMIT)
         if not self._rules.strict_ids:
             return answer_of(reply, None)
         identity = {
@@ -94,42 +93,25 @@ class BotPlayer:
         return answer_of(reply, identity)
 
     @property
-    def stderr_tail(self) -> str:
-        """The end of what the bot wrote to standard error."""
-        return self.channel.stderr_tail.decode(errors="replace")
-
-    @property
-    def last_request_end(self) -> str:
-        """The end of the last request, for the row of a fault."""
-        return _text(self.last_request.rstrip()[-EXCERPT:])
-
-    @property
-    def last_reply_start(self) -> str | None:
-        """The start of the last whole reply, for the row of a fault; None if there was none."""
-        return None if self.last_reply is None else _text(self.last_reply[:EXCERPT])
+    def evidence(self) -> Evidence:
+        """For the row of a fault."""
+        return Evidence.of(self.last_request or None, self.last_reply, self.channel.stderr_tail)
 
     def close(self) -> None:
         """End the process; it may be called again."""
-        if not self._closed:
-            self._closed = True
+        if not self._process.closed:
             self.channel.drain()
             self._process.close()
 
     def _no_reply(self, reply: Termination) -> Failure:
         if reply is Termination.TIMEOUT:
             limit = round((self.seconds + self._startup) * 1000)
-            return Failure(reply, f"no reply within {limit} ms")
+            self.channel.drain()
+            return Failure(*self._process.late(f"no reply within {limit} ms"))
         if reply is Termination.OUTPUT_LIMIT:
-            return Failure(reply, "a line of more than 64 KiB")
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            code = self._process.process.wait(_EXIT_SECONDS)
-            if code in _SHELL_CANNOT_RUN and self.last_reply is None:
-                return Failure(Termination.NOT_STARTED, f"the shell cannot run the command (exit code {code})")
-            if code < 0 or code > 128:
-                return Failure(Termination.CRASHED, f"ended by signal {-code if code < 0 else code - 128}")
-            return Failure(Termination.EXITED, f"ended with exit code {code} before it had answered")
-        return Failure(Termination.EXITED, "closed its output before it had answered")
-
-
-def _text(data: bytes) -> str:
-    return data.decode(errors="backslashreplace").replace("\r", "\\r")
+            return Failure(reply, f"a line of more than {self._rules.line_bytes} bytes")
+        code = self._process.wait(_EXIT_SECONDS)
+        self.channel.drain()
+        if code is None:
+            return Failure(Termination.EXITED, "closed its output before it had answered")
+        return Failure(*self._process.fault(code, self.channel.stderr_tail, self.last_reply is not None))

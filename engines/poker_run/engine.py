@@ -20,10 +20,12 @@ from engines.poker_run.ruleset import Ruleset, default_ruleset
 from engines.poker_run.transcript import transcript
 from simfarm.core.engine import Engine
 from simfarm.core.errors import BotError, ConfigError
+from simfarm.core.evidence import Evidence
 from simfarm.core.figures import Curves, Histogram
-from simfarm.core.model import Bot, BotSpec, Fault, Matchup, Rules, Score, Shard, SourceFile, Termination
+from simfarm.core.model import Bot, BotSpec, Fault, Matchup, Score, Shard, SourceFile, Termination
 from simfarm.core.oneshot import call
-from simfarm.core.process import Limits
+from simfarm.core.probe import Finding, probe
+from simfarm.core.process import Limits, ProcessRules, check_walls
 
 
 def _file_or_table(schema: dict[str, Any]) -> None:
@@ -32,7 +34,7 @@ def _file_or_table(schema: dict[str, Any]) -> None:
     schema["anyOf"] = [{"type": "string"}, {"$ref": schema.pop("$ref")}]
 
 
-class PokerRunRules(Rules):
+class PokerRunRules(ProcessRules):
     """The numbers of the game, and what a bot that is a command may use."""
 
     ruleset: Annotated[
@@ -63,7 +65,7 @@ class PokerRunEngine(Engine):
     """See README.md beside this file for the rules as played and for how a bot is written."""
 
     name = "poker_run"
-    version = 1
+    version = 2
     rules = PokerRunRules
     tables = (RUNS, ROUNDS)
     score = Score("runs", "bot", "points", "points")
@@ -117,7 +119,7 @@ class PokerRunEngine(Engine):
 
         Raises:
             ConfigError: not one bot.
-            ToolError: there is no C compiler.
+            ToolError: there is no C compiler, or the walls cannot be had.
         """
         if len(matchup.bots) != 1 or matchup.seatings or matchup.games != 1:
             names = ", ".join(bot.name for bot in matchup.bots)
@@ -126,6 +128,8 @@ class PokerRunEngine(Engine):
         games = kernel(ruleset).generate([])
         if matchup.bots[0].command is None:
             players.play(matchup.bots[0], games, ruleset)
+        else:
+            check_walls(_rules(matchup).walls)
 
     def play(self, shard: Shard) -> dict[str, pa.Table]:
         """See :meth:`Engine.play`. The time column apart, rows of a built-in player depend on the cell
@@ -149,11 +153,15 @@ class PokerRunEngine(Engine):
             problem = None
         else:
             result, output = _outside(bot, block, ruleset, _rules(matchup))
-            problem = result.reason
+            problem = result.detail
         yield f"seed {block}, {bot.name}"
         yield from transcript(case, ruleset, output)
         if problem is not None:
             yield f"0 points, invalid: {problem}"
+
+    def needs(self) -> Iterator[Finding]:
+        """The kernel in C."""
+        yield probe("kernel", _kernel_tried, "no Poker Run can be played", "see the C compiler above", needed=True)
 
     def quick_plan(self, bots: int, games: int, seed: int) -> dict[str, Any]:
         """``simfarm play --seed S --games N`` plays the puzzle seeds S to S + N - 1."""
@@ -189,19 +197,20 @@ class PokerRunEngine(Engine):
     def summarize(
         self, matchups: Sequence[Matchup], tables: Mapping[str, pl.DataFrame], seconds: float
     ) -> dict[str, Any]:
-        """Per bot: mean points, mean rounds cleared, invalid outputs, seconds a case."""
+        """Per bot: mean points, mean rounds cleared, invalid outputs, seconds a case; the first fault, if any."""
         runs = tables["runs"].with_columns(pl.col("bot").cast(pl.String))
         by_bot = runs.group_by("bot", maintain_order=True).agg(
             pl.col("points").mean(),
             pl.col("rounds_cleared").mean(),
             (~pl.col("valid")).sum().alias("invalid"),
             pl.col("seconds").mean(),
-            pl.col("reason").drop_nulls().first(),
+            pl.col("termination").cast(pl.String).filter(~pl.col("valid")).first().alias("reason"),
+            pl.col("detail").drop_nulls().first(),
         )
         bots = [{"name": row.pop("bot"), **row} for row in by_bot.iter_rows(named=True)]
         if all(bot["reason"] is None for bot in bots):
             for bot in bots:
-                del bot["reason"]
+                del bot["reason"], bot["detail"]
         return {"games": runs.height, "bots": bots}
 
 
@@ -232,14 +241,15 @@ def _built_in(bot: Bot, seeds: range, ruleset: Ruleset) -> list[Result]:
 
 def _outside(bot: Bot, seed: int, ruleset: Ruleset, rules: PokerRunRules) -> tuple[Result, bytes]:
     case: Case = generate(seed, ruleset)
-    limits = Limits(memory=rules.memory_mb << 20)
-    answer = call(bot, write_case(case, ruleset).encode(), rules.seconds, limits)
-    if answer.termination is not Termination.COMPLETED:
-        failed = Result(
-            seed, (), 0, 0, 0, answer.termination, answer.seconds, reason=answer.detail or str(answer.termination)
-        )
-        return failed, answer.output
-    return Result.of(seed, kernel(ruleset).check(case, answer.output), answer.seconds), answer.output
+    limits = Limits(memory=rules.memory_mb << 20, processes=rules.processes, walls=rules.walls)
+    request = write_case(case, ruleset).encode()
+    answer = call(bot, request, rules.seconds, limits)
+    evidence = Evidence.of(request, answer.output or None, answer.stderr)
+    if answer.termination is Termination.COMPLETED:
+        verdict = kernel(ruleset).check(case, answer.output)
+        return Result.of(seed, verdict, answer.seconds, evidence), answer.output
+    failed = Result(seed, (), 0, 0, 0, answer.termination, answer.seconds, detail=answer.detail, evidence=evidence)
+    return failed, answer.output
 
 
 def _files(spec: BotSpec, command: str) -> Iterator[SourceFile]:
@@ -265,3 +275,7 @@ def _read(bot: str, path: Path) -> bytes:
         return path.read_bytes()
     except OSError as error:
         raise BotError(f"bot {bot!r}: cannot read {path}: {error.strerror}") from None
+
+
+def _kernel_tried() -> str:
+    return f"{len(kernel(default_ruleset()).generate(range(10)))} cases generated"

@@ -8,6 +8,7 @@ import pyarrow as pa
 from engines.poker_run.checker import Mistake, Verdict
 from engines.poker_run.rules import RoundEnd
 from engines.poker_run.ruleset import Ruleset
+from simfarm.core.evidence import EVIDENCE, NO_EVIDENCE, Evidence
 from simfarm.core.model import NAME, Column, Table, Termination
 
 RUNS = Table(
@@ -20,12 +21,18 @@ RUNS = Table(
         Column("valid", pa.bool_(), "whether there was an output and every move of it was legal"),
         Column("moves", pa.int32(), "moves made before the output ended or went wrong"),
         Column("invalid_move", pa.int32(), "index of the first move that is wrong, from 0; null if none is"),
-        Column(
-            "reason", pa.string(), "what was wrong, with the state it met, or how the bot ended; null if nothing"
-        ),
         Column("termination", NAME, "why the run ended"),
         Column("fault_bot", NAME, "the bot, where it is at fault; else null"),
-        Column("seconds", pa.float32(), "wall time of the bot; of a built-in player the mean over its shard"),
+        Column(
+            "detail", pa.string(), "what was wrong, with the state it met, or how the bot ended; null if nothing"
+        ),
+        *EVIDENCE,
+        Column(
+            "seconds",
+            pa.float32(),
+            "wall time of the bot; of a built-in player the mean over its shard",
+            time=True,
+        ),
     ),
 )
 ROUNDS = Table(
@@ -60,12 +67,14 @@ class Result:
     termination: Termination
     seconds: float
     mistake: Mistake | None = None
-    reason: str | None = None
+    detail: str | None = None
     """What was wrong; None if nothing."""
+    evidence: Evidence = NO_EVIDENCE
+    """What is kept of a fault."""
 
     @classmethod
-    def of(cls, seed: int, verdict: Verdict, seconds: float) -> "Result":
-        """The result of an output."""
+    def of(cls, seed: int, verdict: Verdict, seconds: float, evidence: Evidence = NO_EVIDENCE) -> "Result":
+        """The result of an output; the evidence is kept if the output is wrong."""
         mistake = verdict.mistake
         return cls(
             seed=seed,
@@ -76,7 +85,8 @@ class Result:
             termination=Termination.COMPLETED if mistake is None else mistake.termination,
             seconds=seconds,
             mistake=mistake,
-            reason=None if mistake is None else str(mistake),
+            detail=None if mistake is None else str(mistake),
+            evidence=evidence if mistake else NO_EVIDENCE,
         )
 
 
@@ -91,9 +101,13 @@ def tables_of(bot: str, results: Sequence[Result], ruleset: Ruleset) -> dict[str
             "valid": pa.array([result.termination is Termination.COMPLETED for result in results], pa.bool_()),
             "moves": pa.array([result.moves for result in results], pa.int32()),
             "invalid_move": pa.array([result.mistake and result.mistake.move for result in results], pa.int32()),
-            "reason": pa.array([result.reason for result in results], pa.string()),
             "termination": _name([str(result.termination) for result in results]),
             "fault_bot": _name([bot if result.termination.is_bot_fault else None for result in results]),
+            "detail": pa.array([result.detail for result in results], pa.string()),
+            **{
+                column.name: pa.array([getattr(result.evidence, column.name) for result in results], column.type)
+                for column in EVIDENCE
+            },
             "seconds": pa.array([result.seconds for result in results], pa.float32()),
         }
     )

@@ -4,6 +4,8 @@ import re
 import subprocess
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
@@ -20,6 +22,7 @@ from simfarm.core.engine import Calibration, Engine
 from simfarm.core.errors import BotError, ConfigError
 from simfarm.core.figures import Histogram
 from simfarm.core.model import Bot, BotSpec, Deal, Fault, Matchup, Rules, Score, Shard, SourceFile, Violation
+from simfarm.core.probe import Finding, probe
 
 SEGMENT_BLOCKS = 2400
 """Games over which ``allPlayersScores`` adds up: a hundred times all 24 seatings."""
@@ -175,6 +178,28 @@ class UnoEngine(Engine):
     def pack(self, folder: Path) -> str:
         """See :mod:`engines.uno.pack`."""
         return write_pack(folder, self.bots)
+
+    def needs(self) -> Iterator[Finding]:
+        """A short run at each level: the compiler, the level's tools and the lock-down of the referee."""
+        yield probe(
+            "level native",
+            partial(self._tried, Level.NATIVE),
+            "no UNO can be played",
+            "see the C compiler and seccomp above",
+            needed=True,
+        )
+        yield probe(
+            "level wasm",
+            partial(self._tried, Level.WASM),
+            "only level native can be played, in which bots share the referee's memory",
+            "pip install 'simfarm[arena]'",
+        )
+
+    def _tried(self, level: Level) -> str:
+        bot = self.load(self.bundled()["first_legal"])
+        bots = tuple(replace(bot, name=f"{bot.name}{seat}") for seat in range(SEATS))
+        matchup = Matchup(bots, UnoRules(level=level), seed=1, start=0, stop=100)
+        return f"{self.play(Shard(matchup, '', 0, 100))['games'].num_rows} games played"
 
     def summarize(
         self, matchups: Sequence[Matchup], tables: Mapping[str, pl.DataFrame], seconds: float

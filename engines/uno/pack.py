@@ -20,7 +20,7 @@ Every compiler since GCC 8 takes these; what only newer ones take is left to the
 
 _AUTHOR = Path(__file__).parent / "author"
 _REFEREE = Path(__file__).parent / "referee"
-_OF_WASM = {"library.c", "long.h"}
+_OF_WASM = {"library.c"}
 
 
 def write_pack(folder: Path, bots: Path) -> str:

@@ -8,14 +8,16 @@ from pathlib import Path
 
 from engines.uno import wasm
 from engines.uno.state import kept_state
+from engines.uno.symbols import defined_and_wanted
 from simfarm.core import seeds
 from simfarm.core.errors import BotError
 from simfarm.core.model import Bot
 from simfarm.core.native import CompileError, Unit, build
 
-BOT_FLAGS = ("-O2", "-std=gnu89", "-w", "-Ulinux", "-Uunix", "-include", "proj2.h")
-"""How a bot is compiled: as the C of its time, extensions of GCC allowed, with the interface supplied. The two macros
-that are no reserved names go, so that a bot cannot tell on which machine it is (see coderules)."""
+BOT_FLAGS = ("-O2", "-std=gnu89", "-w", "-fsigned-char", "-Ulinux", "-Uunix", "-include", "proj2.h")
+"""How a bot is compiled: as the C of its time, extensions of GCC allowed, with the interface supplied. A
+``char`` has a sign everywhere, and the two macros that are no reserved names go, so that a bot cannot tell on which
+machine it is (see coderules)."""
 REFEREE_FLAGS = ("-O2", "-std=gnu11", "-U_FORTIFY_SOURCE", "-fno-pie")
 _SANITIZE = "-fsanitize=bounds,integer-divide-by-zero"
 WALL_FLAGS: tuple[tuple[tuple[str, ...], ...], ...] = (
@@ -36,6 +38,8 @@ _REFEREE = Path(__file__).parent / "referee"
 _SEEDS = Path(seeds.__file__).parent / "native" / "seeds.h"
 _QUIET = re.compile(rb'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.DOTALL)
 _ENTRY = re.compile(rb"\b([A-Za-z_]\w*)_Play\s*\([^()]{0,200}\bGameState\b[^()]{0,200}\)\s*\{")
+_NEAR = re.compile(rb"\b(?:\w+\s+)?\w*play\s*\([^(){};]{0,80}\)(?:\s*\w[\w\s*]{0,80};)?(?=\s*\{)", re.IGNORECASE)
+"""What authors write in place of it."""
 
 
 class Variant(StrEnum):
@@ -63,10 +67,15 @@ def alias_of(bot: Bot) -> str:
 
 
 def _alias(name: str, path: str, source: bytes) -> str:
-    found = sorted({match.group(1).decode() for match in _ENTRY.finditer(_QUIET.sub(b" ", source))})
+    quiet = _QUIET.sub(b" ", source)
+    found = sorted({match.group(1).decode() for match in _ENTRY.finditer(quiet)})
     if len(found) == 1:
         return found[0]
-    what = "several: " + ", ".join(f"{alias}_Play" for alias in found) if found else "none"
+    if found:
+        what = "several: " + ", ".join(f"{alias}_Play" for alias in found)
+    else:
+        near = [b" ".join(match.group().split()).decode(errors="replace") for match in _NEAR.finditer(quiet)]
+        what = f"none, but {near[0]}" if near else "none"
     raise BotError(
         f"bot {name!r}: {path} must define one function 'int youralias_Play(GameState *)', it defines {what}"
     )
@@ -124,9 +133,11 @@ def _ring_program(
         distinct.setdefault(data, (name, path))
     # The order of the units must not depend on seats and names, so that all rings of these bots are one program.
     order = tuple(sorted(distinct))
-    sources = {"proj2.h": _header("proj2.h"), "unit.h": _header("unit.h"), "referee.o": _referee(variant, level)}
+    referee = _referee(variant, level)
+    sources = {"proj2.h": _header("proj2.h"), "unit.h": _header("unit.h"), "referee.o": referee.read_bytes()}
     declarations, units = "", []
-    taken: set[str] = set()
+    taken = set().union(*defined_and_wanted(referee))
+    wanted: dict[str, set[str]] = {}
     for index, data in enumerate(order):
         name, path = distinct[data]
         alias = _alias(name, path, data)
@@ -135,19 +146,19 @@ def _ring_program(
                 compiled = wasm.bot_object(data, f"{alias}_Play", index, BOT_FLAGS)
                 declaration, unit = wasm.ring_entry(f"{alias}_Play", index)
             else:
-                names = set(re.findall(rf"\b{alias}_\w+", _QUIET.sub(b" ", data).decode(errors="replace")))
-                renames = {name: f"{name}_of_unit{index}" for name in sorted(names & taken)}
-                taken |= names
-                compiled = _native_object(data, renames, variant)
+                compiled = _native_object(data, {}, variant)
                 if kept := next(kept_state(compiled), None):
                     raise BotError(f"bot {name!r}: {path}: {kept}")
-                unit = renames.get(f"{alias}_Play", f"{alias}_Play")
+                compiled, suffix = _named_apart(compiled, data, taken, index, variant)
+                unit = f"{alias}_Play{suffix}"
                 declaration = f"bot_function {unit};\n"
         except CompileError as error:
             raise BotError(f"bot {name!r}: {_one_line(str(error).replace('bot.c', path))}") from None
         sources[f"bot{index}.o"] = compiled.read_bytes()
         declarations += declaration
         units.append(unit)
+        defined, wanted[name] = defined_and_wanted(compiled)
+        taken |= defined
     sources["ring.c"] = (
         f'#include "unit.h"\n{declarations}const struct unit ring[] = {{{", ".join(units)}}};\n'.encode()
     )
@@ -158,22 +169,45 @@ def _ring_program(
         objects = [name for name in sources if name.endswith(".o")]
         return build(sources, [Unit("ring.c", flags)], [*objects, "-no-pie"]), order
     except CompileError as error:
-        names_of_bots = ", ".join(repr(distinct[data][0]) for data in order)
-        raise BotError(f"bots {names_of_bots} cannot be linked together: {_one_line(str(error))}") from None
+        missing = set(re.findall(r"undefined (?:reference to |symbol: )[`']?(\w+)", str(error)))
+        for name, names in wanted.items():
+            if lacks := sorted(names & missing):
+                raise BotError(f"bot {name!r}: there is no function {', '.join(lacks)}") from None
+        raise BotError(f"these bots cannot be linked together: {_one_line(str(error))}") from None
+
+
+def _named_apart(compiled: Path, data: bytes, taken: set[str], index: int, variant: Variant) -> tuple[Path, str]:
+    """A bot's object file in which no name is one of those that are taken, and what its own names end in.
+
+    Names come from the object file, as macros may have put them together.
+
+    Raises:
+        CompileError: it does not compile, or holds on to a name.
+    """
+    defined, _ = defined_and_wanted(compiled)
+    if not defined & taken:
+        return compiled, ""
+    suffix = f"_of_unit{index}"
+    compiled = _native_object(data, {name: f"{name}{suffix}" for name in defined}, variant)
+    if clash := sorted(defined_and_wanted(compiled)[0] & taken):
+        raise CompileError(
+            f"error: the name of {clash[0]}() is taken in this ring and macros keep it; call it otherwise"
+        )
+    return compiled, suffix
 
 
 def _header(name: str) -> bytes:
     return (_REFEREE / name).read_bytes()
 
 
-def _referee(variant: Variant, level: Level) -> bytes:
+def _referee(variant: Variant, level: Level) -> Path:
     names = [path.name for path in sorted(_REFEREE.glob("*.h"))]
     sources = {name: _header(name) for name in (*names, "referee.c")} | {"seeds.h": _SEEDS.read_bytes()}
     flags = [*REFEREE_FLAGS, *([variant.value] if variant.value else [])]
     if level is Level.WASM:
         sources["wasm-rt.h"] = wasm.header()
         flags += wasm.HEADERS_FLAGS
-    return build(sources, [Unit("referee.c", tuple(flags))], ("-r",), "referee.o").read_bytes()
+    return build(sources, [Unit("referee.c", tuple(flags))], ("-r",), "referee.o")
 
 
 def _native_object(data: bytes, renames: Mapping[str, str], variant: Variant) -> Path:

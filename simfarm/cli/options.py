@@ -9,7 +9,7 @@ import typer
 from simfarm.core.errors import StoreError
 from simfarm.executors import Executor
 from simfarm.executors.local import LocalExecutor
-from simfarm.store import Run
+from simfarm.store import Run, exists, place_at
 
 RESULTS = Path("results")
 """Where runs go by default, relative to the working directory."""
@@ -23,6 +23,13 @@ class Format(StrEnum):
     JSON = "json"
 
 
+class PlainFormat(StrEnum):
+    """How findings are written."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
 class ExecutorName(StrEnum):
     """Where shards are played."""
 
@@ -31,9 +38,19 @@ class ExecutorName(StrEnum):
 
 
 ConfigPath = Annotated[Path, typer.Argument(metavar="CONFIG", help="Config file (TOML).")]
-RunPath = Annotated[Path, typer.Argument(metavar="RUN", help="Run folder, or the name of one in results/.")]
+RunPath = Annotated[
+    str,
+    typer.Argument(
+        metavar="RUN", help="Run folder, the name of one in results/, or a URI such as s3://bucket/run."
+    ),
+]
 FormatOption = Annotated[Format, typer.Option("--format", "-f", help="How to write it.")]
-Out = Annotated[Path | None, typer.Option("--out", help="Run folder; default: results/ and the config's name.")]
+Out = Annotated[
+    str | None,
+    typer.Option(
+        "--out", help="Run folder, or a URI such as s3://bucket/run; default: results/ and the config's name."
+    ),
+]
 ExecutorOption = Annotated[ExecutorName, typer.Option("--executor", help="Where shards are played.")]
 RayAddress = Annotated[
     str | None,
@@ -43,22 +60,33 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")]
 Workers = Annotated[int | None, typer.Option("--workers", "-w", help="Shards played at once; default: cores.")]
 
 
-def out_folder(config: Path, out: Path | None) -> Path:
-    """Where a config's run goes."""
-    return out if out is not None else RESULTS / config.stem
+def out_place(config: Path, out: str | None) -> str:
+    """Where a config's run goes: a path or a URI."""
+    return out if out is not None else str(RESULTS / config.stem)
 
 
-def open_run(path: Path) -> Run:
-    """The run at a path, or of that name in ``results/``.
+def open_run(where: str) -> Run:
+    """The run at a path or a URI, or of that name in ``results/``.
 
     Raises:
-        StoreError: there is neither.
+        StoreError: there is none.
     """
-    for candidate in (path, RESULTS / path):
-        if (candidate / "manifest.json").exists():
-            return Run(candidate)
+    return Run(find_run(where))
+
+
+def find_run(where: str) -> str:
+    """The path or the URI of a run, likewise.
+
+    Raises:
+        StoreError: there is none.
+    """
+    for candidate in (where, str(RESULTS / where)) if "://" not in where else (where,):
+        if exists(candidate):
+            return candidate
+    if "://" in where:
+        raise StoreError(f"{place_at(where)}: no run here")
     known = sorted(folder.parent.name for folder in RESULTS.glob("*/manifest.json"))
-    raise StoreError(f"{path}: no run here; runs in {RESULTS}/: {', '.join(known) or 'none'}")
+    raise StoreError(f"{where}: no run here; runs in {RESULTS}/: {', '.join(known) or 'none'}")
 
 
 def make_executor(name: ExecutorName, address: str | None, workers: int | None) -> Executor:

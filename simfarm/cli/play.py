@@ -16,6 +16,7 @@ from simfarm import registry
 from simfarm import run as runs
 from simfarm.cli.options import Format, FormatOption
 from simfarm.config import RunConfig, build_config, parse_assignments
+from simfarm.core.cores import own_core
 from simfarm.core.engine import Engine
 from simfarm.core.errors import ConfigError
 from simfarm.core.model import BotSpec, Termination
@@ -23,6 +24,7 @@ from simfarm.plan import Pace, cut, gaps
 from simfarm.report.render import Column, Report, Table
 from simfarm.schema import arrow_schema, complete
 from simfarm.stats.tally import faults_by_bot
+from simfarm.store import Coverage
 
 
 def play(
@@ -92,11 +94,13 @@ def _spec(engine: Engine, text: str) -> BotSpec:
 
 def _play(engine: Engine, config: RunConfig) -> dict[str, pl.DataFrame]:
     rows: dict[str, list[pa.Table]] = {}
-    for gap in gaps(config, ()):
+    for gap in gaps(config, Coverage()):
         pace = Pace(1, gap.stop - gap.start)
         for shard in cut(engine, [gap], pace):
             started = time.monotonic()
-            for name, part in engine.play(shard).items():
+            with own_core():
+                played = engine.play(shard)
+            for name, part in played.items():
                 table = next(table for table in engine.tables if table.name == name)
                 schema = arrow_schema(table, engine.name, engine.version)
                 rows.setdefault(name, []).append(complete(part, schema, shard.key))
@@ -120,7 +124,7 @@ def _report(engine: str, summary: dict[str, Any]) -> Report:
     bots = summary["bots"]
     return Report(
         title=f"{engine}: {summary['games']:,} games",
-        paragraphs=(*(["; ".join(shown)] if shown else []), *_fault_lines(summary)),
+        paragraphs=(*(["; ".join(shown)] if shown else []), *_fault_lines(summary), *summary.get("notes", ())),
         tables=(
             Table(
                 title="",

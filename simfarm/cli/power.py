@@ -1,7 +1,6 @@
 """``simfarm power``: how many games a verdict needs."""
 
 from enum import StrEnum
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -21,7 +20,7 @@ class Method(StrEnum):
 
 def power(
     source: Annotated[
-        Path, typer.Option("--from", metavar="RUN", help="The run whose variance is taken: its folder or name.")
+        str, typer.Option("--from", metavar="RUN", help="The run whose variance is taken: its folder or name.")
     ],
     margin: Annotated[
         list[float] | None,

@@ -3,6 +3,7 @@
 import sys
 import time
 from collections.abc import Callable
+from functools import cached_property
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
@@ -76,7 +77,7 @@ class ProgressLine:
             console=self._console,
         )
         self._live = not quiet and self._console.is_terminal
-        self._task = self._bar.add_task(run.path.name, total=None, speed="", margin="")
+        self._task = self._bar.add_task(run.place.name, total=None, speed="", margin="")
         self._moments: Moments | None = None
         self._printed = time.monotonic()
 
@@ -106,6 +107,10 @@ class ProgressLine:
             parts = (f"{progress.games:,} of {progress.total:,} games", speed, margin)
             self._console.print(", ".join(part for part in parts if part))
 
+    @cached_property
+    def _clustered(self) -> bool:
+        return any(matchup.games > 1 for _, matchup in self._run.config.planned())
+
     def _margin(self, progress: runs.Progress) -> str:
         """The running margin of the strongest rival against the reference bot, from committed rows."""
         run, score = self._run, self._run.engine.score
@@ -114,8 +119,7 @@ class ProgressLine:
         if len(names) < 2 or self._run.engine.default_report != "significance":
             return ""  # shares of points decide nothing in this game
         rows = run.lazy(score.table) if progress.receipt is None else run.scan(progress.receipt, score.table)
-        clustered = any(matchup.games > 1 for matchup in run.matchups().values())
-        moments = Moments.of(rows, score, names, clustered)
+        moments = Moments.of(rows, score, names, self._clustered)
         self._moments = moments if self._moments is None else self._moments + moments
         rivals = {name: self._moments.margin(name, reference) for name in names if name != reference}
         if self._bot in rivals:

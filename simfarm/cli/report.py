@@ -83,8 +83,10 @@ def ratings(
 @app.command()
 def html(
     path: Annotated[
-        Path,
-        typer.Argument(metavar="RUN|LEAGUE", help="Folder of a run or a league, or the name of one in results/."),
+        str,
+        typer.Argument(
+            metavar="RUN|LEAGUE", help="Folder of a run or a league, the name of one in results/, or a run's URI."
+        ),
     ],
     out: Annotated[Path, typer.Option("--out", "-o", help="The file.")] = Path("report.html"),
     charts: Charts = None,
@@ -111,7 +113,7 @@ def html(
 
 
 def _report(
-    make: Callable[[Run], Report], path: Path, format: Format, charts: Path | None, chart_format: ChartFormat
+    make: Callable[[Run], Report], path: str, format: Format, charts: Path | None, chart_format: ChartFormat
 ) -> None:
     run = open_run(path)
     show(make(run), format)
@@ -119,10 +121,10 @@ def _report(
         _write_charts(_page(path), charts, chart_format)
 
 
-def _page(path: Path) -> Page:
+def _page(path: str) -> Page:
     from simfarm.report.sections import of_run
 
-    for candidate in (path, RESULTS / path):
+    for candidate in (Path(path), RESULTS / path):
         if League.is_at(candidate):
             from simfarm.report.rounds import of_league
 

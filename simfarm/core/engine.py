@@ -28,7 +28,7 @@ One parameter through the contract, a run's seed: the config's ``seed`` -> the p
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
@@ -38,6 +38,7 @@ import pyarrow as pa
 
 from simfarm.core.figures import Curves, Histogram
 from simfarm.core.model import Bot, BotSpec, Fault, Matchup, Rules, Score, Shard, Table, Violation
+from simfarm.core.probe import Finding
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,6 +204,10 @@ class Engine(ABC):
             tables: the run's rows by table.
         """
         return {}
+
+    def needs(self) -> Iterable[Finding]:
+        """What this game needs or can use of a machine, each thing tried, within seconds: for ``simfarm doctor``."""
+        return ()
 
     def curves(self, matchups: Mapping[str, Matchup], tables: Mapping[str, pl.LazyFrame]) -> Sequence[Curves]:
         """What only this game can draw on a page; arguments as of :meth:`leaderboard_tables`."""

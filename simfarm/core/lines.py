@@ -9,13 +9,12 @@ import os
 import select
 from time import perf_counter
 
+from simfarm.core.evidence import STDERR_BYTES
 from simfarm.core.model import Termination
 from simfarm.core.process import BotProcess
 
 LINE_BYTES = 64 << 10
-"""Longest line that is read, newline apart."""
-TAIL_BYTES = 2000
-"""How much of the end of standard error is kept."""
+"""Longest line that is read unless told otherwise, newline apart."""
 
 _READ_BYTES = 64 << 10
 _LAST_READS = 32
@@ -29,9 +28,10 @@ class LineChannel:
 
     Args:
         process: the running bot.
+        line_bytes: longest line that is read, newline apart.
     """
 
-    def __init__(self, process: BotProcess) -> None:
+    def __init__(self, process: BotProcess, line_bytes: int = LINE_BYTES) -> None:
         self.seconds = 0.0
         """How long the last reply took."""
         self.stderr_tail = b""
@@ -41,6 +41,7 @@ class LineChannel:
         self._stdin = process.stdin
         self._stdout = process.stdout
         self._stderr = process.stderr
+        self._line_bytes = line_bytes
         self._buffer = b""
         self._ended = False
         os.set_blocking(self._stdin, False)
@@ -54,6 +55,11 @@ class LineChannel:
         pipes directly, and hand over to :meth:`resume` when anything unusual comes up."""
         return not self._buffer and not self._ended
 
+    @property
+    def unread(self) -> bytes:
+        """What has come and is no whole line yet, or belongs to the next ones."""
+        return self._buffer
+
     def exchange(self, request: bytes, seconds: float) -> bytes | Termination:
         """Send a line and wait for the next one.
 
@@ -63,7 +69,7 @@ class LineChannel:
 
         Returns:
             The reply without its newline; or TIMEOUT: it was late, or the request was not read; EXITED: the bot
-            closed its output and left no whole line; OUTPUT_LIMIT: a line longer than :data:`LINE_BYTES`.
+            closed its output and left no whole line; OUTPUT_LIMIT: a line longer than ``line_bytes``.
         """
         return self.resume(request, b"", perf_counter(), seconds)
 
@@ -102,7 +108,7 @@ class LineChannel:
     def _receive(self, deadline: float) -> bytes | Termination:
         while True:
             end = self._buffer.find(b"\n")
-            if end > LINE_BYTES or (end < 0 and len(self._buffer) > LINE_BYTES):
+            if end > self._line_bytes or (end < 0 and len(self._buffer) > self._line_bytes):
                 return Termination.OUTPUT_LIMIT
             if end >= 0:
                 line = self._buffer[:end]
@@ -158,4 +164,4 @@ class LineChannel:
             self._poll.unregister(self._stdout)
 
     def _keep(self, piece: bytes) -> None:
-        self.stderr_tail = (self.stderr_tail + piece)[-TAIL_BYTES:]
+        self.stderr_tail = (self.stderr_tail + piece)[-STDERR_BYTES:]

@@ -8,6 +8,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 from typing import ClassVar
 
 import pyarrow as pa
@@ -159,12 +160,17 @@ class Bot:
     @property
     def hash(self) -> str:
         """Hex SHA-256 of all that decides the bot's behaviour: everything but its name and its author."""
-        identity = {
-            "command": self.command,
-            "language": self.language,
-            "files": [[file.path, file.sha256, file.executable] for file in self.files],
-        }
-        return hashlib.sha256(canonical_json(identity)).hexdigest()
+        return _hash_of(self)
+
+
+@lru_cache(maxsize=4096)  # a plan of many matchups asks for the same bots again and again
+def _hash_of(bot: Bot) -> str:
+    identity = {
+        "command": bot.command,
+        "language": bot.language,
+        "files": [[file.path, file.sha256, file.executable] for file in bot.files],
+    }
+    return hashlib.sha256(canonical_json(identity)).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)

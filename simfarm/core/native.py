@@ -205,7 +205,8 @@ def call_compiler(
     except subprocess.TimeoutExpired:
         raise CompileError(f"the compiler did not finish within {limit:g} s") from None
     if done.returncode != 0:
-        lines = done.stderr.decode(errors="replace").strip().splitlines()
+        # places of this machine mean nothing to whoever wrote the source
+        lines = done.stderr.decode(errors="replace").replace(f"{folder}/", "").strip().splitlines()
         errors = [line for line in lines if any(sign in line for sign in _ERROR_SIGNS)] or lines
         raise CompileError("\n".join(errors[:5]) or f"the compiler ended with code {done.returncode}")
 

@@ -1,8 +1,7 @@
-"""The local executor: one process per core, each pinned to its own.
+"""The local executor: one process per core, each with a core of its own while it plays.
 
 The pool is ours because what matters here is what pools in the standard library do not do: a worker that dies
-takes only its own item with it, items are pulled one at a time, and each worker keeps one core, so that a referee
-and its bots share that core's caches.
+takes only its own item with it, and items are pulled one at a time.
 """
 
 import ctypes
@@ -16,6 +15,7 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from typing import Any, Generic
 
+from simfarm.core.cores import own_core
 from simfarm.core.errors import ConfigError, SimfarmError
 from simfarm.core.model import Termination
 from simfarm.executors import ATTEMPTS, GivenUp, Item, Result
@@ -26,7 +26,7 @@ _PR_SET_PDEATHSIG = 1
 
 @dataclass(slots=True)
 class _Worker:
-    core: int
+    index: int
     process: BaseProcess
     pipe: Connection
 
@@ -48,8 +48,7 @@ class LocalExecutor:
     """
 
     def __init__(self, workers: int | None = None) -> None:
-        self._cores = sorted(os.sched_getaffinity(0))
-        self._workers = len(self._cores) if workers is None else workers
+        self._workers = len(os.sched_getaffinity(0)) if workers is None else workers
         if self._workers < 1:
             raise ConfigError(f"workers = {workers}: at least 1 is needed")
 
@@ -91,7 +90,7 @@ class LocalExecutor:
                         worker.process.join()
                         worker.pipe.close()
                         kind, value = Termination.WORKER_DIED, f"exit code {worker.process.exitcode}"
-                        worker = self._start(worker.core, function)
+                        worker = self._start(worker.index, function)
                     idle.append(worker)
                     if kind == "result":
                         yield value
@@ -110,11 +109,15 @@ class LocalExecutor:
         # spawn: a fork of a process that has threads (polars, Arrow) may deadlock
         context = multiprocessing.get_context("spawn")
         ours, theirs = context.Pipe()
-        core = self._cores[index % len(self._cores)]
         process = context.Process(
-            target=_work, args=(theirs, function, core, os.getpid()), name=f"simfarm-worker-{index}", daemon=True
+            target=_work, args=(theirs, function, os.getpid()), name=f"simfarm-worker-{index}", daemon=True
         )
-        process.start()
+        # A new process has Python's own handling of Ctrl-C until _work runs, and would end with a traceback.
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            process.start()
+        finally:
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
         theirs.close()
         return _Worker(index, process, ours)
 
@@ -127,21 +130,22 @@ def _send(worker: _Worker, item: object) -> None:
         return
 
 
-def _work(pipe: Connection, function: Callable[[Any], Any], core: int, driver: int) -> None:
+def _work(pipe: Connection, function: Callable[[Any], Any], driver: int) -> None:
     # Ctrl-C goes to the whole process group: the driver alone decides what it means.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     # However the driver ends, its workers end with it, not with their shard.
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != driver:
         return
-    os.sched_setaffinity(0, {core})
     while True:
         try:
             item = pipe.recv()
         except EOFError:
             return
         try:
-            answer: tuple[str, Any] = ("result", function(item))
+            with own_core():
+                answer: tuple[str, Any] = ("result", function(item))
         except SimfarmError as error:
             answer = ("error", error)
         except Exception:  # noqa: BLE001 - the driver decides: again, or given up with this text

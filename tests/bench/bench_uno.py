@@ -158,7 +158,7 @@ def _official_size(games: int = 20_000_000) -> Iterator[Figure]:
     matchup, engine = _matchup(HOUSE, games), UnoEngine()
     bare = _bare_speed(engine, matchup, cores)
     with tempfile.TemporaryDirectory() as folder:
-        script = "from simfarm.cli.main import main; main()"
+        script = "from simfarm.__main__ import main; main()"
         config = str(ROOT / "configs" / "uno-main-event.toml")
         started = time.perf_counter()
         driver = subprocess.Popen([sys.executable, "-c", script, "run", config, "-q", "--out", f"{folder}/run"])

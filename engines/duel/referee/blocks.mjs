@@ -1,6 +1,6 @@
 // A block: a fixed number of games of one pair, each bot in a realm that lasts as long as the block.
 import { newDeck } from "cards.mjs";
-import { COMPLETED, CRASHED, FORBIDDEN, Game, NOBODY, TIME_LIMIT } from "game.mjs";
+import { COMPLETED, CRASHED, FORBIDDEN, Game, NOBODY, TIME_LIMIT, TIMEOUT } from "game.mjs";
 import { fuller, Ledger } from "heap.mjs";
 import { Log } from "log.mjs";
 import { stream, words } from "random.mjs";
@@ -10,7 +10,6 @@ import { derive } from "seeds.mjs";
 // By these numbers records.py knows the ends of games.
 const MEMORY_LIMIT = 4;
 const FORFEITED = 5;
-const TIMEOUT = 6;
 const NOT_STARTED = 7;
 const ENDS = [];
 ENDS[COMPLETED] = "completed";
@@ -56,8 +55,8 @@ export class Block {
     for (let game = 0; game < this.task.games; game++) {
       const known = this.task.faults.find((fault) => fault.game === game);
       const forfeiter = this.fatal.findIndex((count) => count >= FATAL_FAULTS);
-      if (known !== undefined) this.lose(game, known.position, known.termination, known.detail);
-      else if (forfeiter >= 0) this.lose(game, forfeiter, FORFEITED, "");
+      if (known !== undefined) this.lose(game, known.position, known.termination, known.detail, known.evidence);
+      else if (forfeiter >= 0) this.lose(game, forfeiter, FORFEITED, `had cost ${FATAL_FAULTS} games of its block`, null);
       else this.playWatched(game);
     }
   }
@@ -79,10 +78,13 @@ export class Block {
     const { host, task } = this;
     const bot = task.bots[position];
     const luck = words(this.seed, "load", bot.name);
-    const watch = (door, name) => (...values) => {
+    const watch = (door, name, seat) => (...values) => {
       if (!host.watches()) return door(...values);
-      host.calls(position, name);
+      if (name === "deal") return piecewise(seat, ...values);
       this.ledger ??= new Ledger();
+      const { preview, reply } = seat;
+      const request = name === "load" ? preview(name) : preview(name, ...values);
+      host.calls({ position, door: name, request, reply: reply(), kept: this.ledger.kept });
       const answer = door(...values);
       if (this.ledger.note(position, task.heap_bytes)) throw new HeapFull(this.ledger.keeper);
       return answer;
@@ -91,14 +93,14 @@ export class Block {
   }
 
   // A game that cost a realm: what had been played of it is not kept, and new realms follow.
-  lose(game, position, termination, detail) {
+  lose(game, position, termination, detail, evidence) {
     const { seating, number } = this.seatings[game % this.seatings.length];
     const seat = seating.indexOf(position);
     if (termination !== FORFEITED) this.fatal[position]++;
     this.bots = null;
     const result = nothingPlayed(1 - seat, termination, seat);
-    this.addRow(game, number, result, [0, 0], [0, 0], detail);
-    this.log(seating)?.gameEnds(result, ENDS[termination], detail);
+    this.addRow(game, number, result, [0, 0], [0, 0], detail, evidence);
+    this.log(seating)?.gameEnds(result, ENDS[termination], detail, evidence);
   }
 
   log(seating) {
@@ -124,13 +126,25 @@ export class Block {
       const fault = failures[0] === "" ? 1 : 0;
       result = nothingPlayed(failures[1 - fault] === "" ? 1 - fault : NOBODY, CRASHED, fault);
     }
-    const told = seats.map(({ attempt, exception }, seat) => failures[seat] || attempt() || exception());
+    const stalled = result.termination === TIMEOUT ? result.fault : NOBODY;
+    if (stalled !== NOBODY) this.fatal[seating[stalled]]++;
+    const told = seats.map(({ attempt, exception }, seat) => {
+      return failures[seat] || attempt() || (seat === stalled ? "delayed the game" : exception());
+    });
     const detail = told.map((text, seat) => (text === "" ? "" : `${task.bots[seating[seat]].name}: ${text}`));
     const text = detail.filter((part) => part !== "").join("; ");
     const attempts = seats.map(({ attempts: count }) => count());
     const exceptions = seats.map(({ exceptions: count }) => count());
-    this.addRow(game, number, result, attempts, exceptions, text);
-    log?.gameEnds(result, ENDS[result.termination], text);
+    const evidence = result.fault === NOBODY ? null : this.evidence(seats[result.fault], failures[result.fault]);
+    this.addRow(game, number, result, attempts, exceptions, text, evidence);
+    log?.gameEnds(result, ENDS[result.termination], text, evidence);
+  }
+
+  // What the bot at fault was asked, and its last answer before: the columns of the row as far as they are known here.
+  evidence({ attempts, attemptRequest, attemptReply, preview, problem, reply }, failure) {
+    if (failure !== "") return [preview(problem === "" ? "create" : "load"), "", ""];
+    if (attempts() > 0) return [attemptRequest(), attemptReply(), ""];
+    return ["", reply(), ""];
   }
 
   create({ create, problem }, seed, seat, log) {
@@ -140,15 +154,23 @@ export class Block {
     return create(...luck, seat, clockStart(luck), 2 * rules.coins, rules.ante, rules.rounds, log === null ? 0 : 1);
   }
 
-  addRow(game, seating, result, attempts, exceptions, detail) {
+  // evidence: null, or [request, reply, the end of standard error], each "" if there is none.
+  addRow(game, seating, result, attempts, exceptions, detail, evidence) {
     const { out } = this;
-    if (detail !== "") out.details.push([out.games.count, detail]);
+    if (detail !== "" || evidence !== null) out.details.push([out.games.count, detail, ...(evidence ?? [])]);
     out.games.add(
       game, seating, result.firstSeat, result.winner, result.sets, ...result.setsWon, result.rounds, ...result.roundsWon,
       result.turns, ...result.folds, ...result.illegal, ...result.coins, ...exceptions, ...attempts,
       result.termination, result.fault, ...result.microseconds,
     );
   }
+}
+
+// What the door `deal` does, callback by callback.
+function piecewise({ endRound, startRound, firstTurn }, coins, packed) {
+  if (packed >>> 21 !== 0) endRound(coins, packed);
+  startRound(coins, packed);
+  return firstTurn(coins, packed);
 }
 
 function clockStart(luck) {

@@ -6,9 +6,12 @@ export const COMPLETED = 0;
 export const TIME_LIMIT = 1;
 export const FORBIDDEN = 2;
 export const CRASHED = 3;
+export const TIMEOUT = 6;
 
 // One round in so many is timed call by call; a set as a whole is always timed. Odd, because who moves first alternates.
 const TIMED_ROUNDS = 7;
+// A game ends in the middle of a set, and whoever has taken more time loses, at so many times its time limit.
+const STALLED = 3;
 // Where the parts of a packed number stand that deal() and endRound() of inside.js take.
 const SECOND_SHIFT = 5;
 const OP_SHIFT = 10;
@@ -50,6 +53,8 @@ export class Game {
     this.illegal = [0, 0];
     this.coinsHeld = [0, 0];
 
+    this.cpu = process.cpuUsage();
+    this.begun = 0;
     this.clock = 0;
     this.exact = [0, 0]; // ms in callbacks that are always timed
     this.sampled = [0, 0]; // ms in the calls of timed rounds
@@ -59,7 +64,7 @@ export class Game {
   // Plays the game and returns its counts.
   play() {
     const { deck, log, rules, seats } = this;
-    const begun = (this.clock = performance.now());
+    this.begun = this.clock = performance.now();
     // In order, so that a game does not depend on those before it.
     for (let index = 0; index < CARDS; index++) deck[index] = index + 1;
     // Ruling 7: drawn for the first round of a game, alternating after that, across sets.
@@ -71,9 +76,9 @@ export class Game {
     });
 
     let termination = COMPLETED;
-    while (this.sets < rules.sets && !this.cheated()) {
+    while (this.sets < rules.sets && !this.cheated() && !this.stalled()) {
       // Statement: "If 20 seconds have passed at the end of the Set, the Game ends".
-      if (this.sets > 0 && this.clock - begun >= 1000 * rules.time_limit_s) {
+      if (this.sets > 0 && this.clock - this.begun >= 1000 * rules.time_limit_s) {
         termination = TIME_LIMIT;
         break;
       }
@@ -95,13 +100,15 @@ export class Game {
       termination = FORBIDDEN;
       fault = cheat0 ? 0 : 1;
       winner = cheat0 && cheat1 ? NOBODY : 1 - fault;
+    } else if (this.stalled()) {
+      termination = TIMEOUT;
+      fault = this.spent(0) > this.spent(1) ? 0 : 1;
+      winner = 1 - fault;
     }
     return this.counts(firstSeat, winner, termination, fault);
   }
 
   counts(firstSeat, winner, termination, fault) {
-    const sampled = this.sampled[0] + this.sampled[1];
-    const share = sampled > 0 ? this.inRounds / sampled : 0;
     return {
       firstSeat,
       winner,
@@ -115,8 +122,22 @@ export class Game {
       coins: this.coinsHeld,
       termination,
       fault,
-      microseconds: this.exact.map((ms, seat) => Math.round(1000 * (ms + this.sampled[seat] * share))),
+      microseconds: [0, 1].map((seat) => Math.round(1000 * this.spent(seat))),
     };
+  }
+
+  // Real time in ms that a seat has taken, estimated.
+  spent(seat) {
+    const sampled = this.sampled[0] + this.sampled[1];
+    return this.exact[seat] + (sampled > 0 ? (this.sampled[seat] * this.inRounds) / sampled : 0);
+  }
+
+  // Whether the game has had so much CPU time that somebody delays it. (Real time can be the machine's fault.)
+  stalled() {
+    const limit = 1000 * STALLED * this.rules.time_limit_s;
+    if (this.clock - this.begun < limit) return false;
+    const { user, system } = process.cpuUsage(this.cpu);
+    return (user + system) / 1000 >= limit;
   }
 
   cheated() {
@@ -150,7 +171,10 @@ export class Game {
       startSet();
     });
     const roundsBegun = this.clock;
-    for (let round = 0; round < rules.rounds && this.coins0 > 0 && this.coins1 > 0; round++) this.playRound(set, round);
+    for (let round = 0; round < rules.rounds && this.coins0 > 0 && this.coins1 > 0; round++) {
+      if (this.stalled()) break;
+      this.playRound(set, round);
+    }
     this.clock = performance.now();
     this.inRounds += this.clock - roundsBegun;
 

@@ -1,11 +1,11 @@
 // What stands in a bot's realm before the bot does: its walls, and the seat through which the referee calls it.
 //
-// The referee evaluates this text in a new ShadowRealm and calls it with the generator of random.mjs. It shares the
-// realm with a hostile bot. So it takes what it needs of the built-ins before the bot is loaded, afterwards uses
+// The referee evaluates this text in a new ShadowRealm and calls it with the functions of random.mjs and request.mjs. It
+// shares the realm with a hostile bot. So it takes what it needs of the built-ins before the bot is loaded, afterwards uses
 // nothing that a bot could have changed (no methods of arrays, strings or functions; only syntax and what it took),
 // and has no secret: whatever a bot changed here would change what it is told about the game and no more. Only numbers
 // and strings go in and out, and no function of the referee's realm is ever handed to this one.
-(function inside(stream) {
+(function inside(stream, request) {
   "use strict";
 
   const { apply, construct, defineProperty, deleteProperty, getPrototypeOf, ownKeys } = Reflect;
@@ -21,6 +21,7 @@
   const NAME_LENGTH = 64; // characters of a player_name that are shown
   const LINE_LENGTH = 1000; // characters of a printLog line that are kept
   const LOG_LINES = 20_000; // printLog lines that are kept of one game
+  const HUGE_LENGTH = 1_000_000; // characters from which on nothing is kept of a text
   const ERROR_LENGTH = 500; // characters of an error that are kept
   const UNNAMED = "_will be replaced_"; // statement: "If left as is, it will be replaced by Player1 or Player2"
   const READ_US = 100; // how far the simulated clock moves when it is read: loops that wait for it end
@@ -29,23 +30,35 @@
   const KEPT = `Object Function Array Number parseFloat parseInt Infinity NaN undefined Boolean String Symbol Date Promise
     RegExp Error AggregateError EvalError RangeError ReferenceError SyntaxError TypeError URIError SuppressedError globalThis
     JSON Math ArrayBuffer Uint8Array Int8Array Uint16Array Int16Array Uint32Array Int32Array BigUint64Array BigInt64Array
-    Uint8ClampedArray Float16Array Float32Array Float64Array DataView Map BigInt Set Iterator WeakMap WeakSet Proxy Reflect
-    decodeURI decodeURIComponent encodeURI encodeURIComponent escape unescape isFinite isNaN DisposableStack`;
+    Uint8ClampedArray Float16Array Float32Array Float64Array DataView Map BigInt Set Iterator Proxy Reflect decodeURI
+    decodeURIComponent encodeURI encodeURIComponent escape unescape isFinite isNaN DisposableStack`;
+  // WeakMap and WeakSet are not kept: to collect large ones takes seconds, and it may be the opponent's call that pays.
   const TRAPPED = `process require global Buffer Deno Bun gc WebAssembly SharedArrayBuffer Atomics ShadowRealm Worker fetch
     XMLHttpRequest WebSocket importScripts postMessage window document self parent top frames opener localStorage
     setTimeout setInterval setImmediate queueMicrotask`;
 
   let attempts = 0; // what the walls recognised as an attempt to get out, in this game
   let attempt = "";
+  let attemptRequest = ""; // and the call in which the first was made, with the answer before it
+  let attemptReply = "";
+  let door = ""; // of the call that goes on, and the numbers that came with it
+  let given1 = 0;
+  let given2 = 0;
+  let given3 = 0;
+  let answer; // to the last onTurnStart
   let exceptions = 0; // callbacks that threw, in this game
   let exception = "";
+  let oddity = ""; // the first answer that was no number, in this game
   let logging = false;
   let lines = "";
   let lineCount = 0;
   let microseconds = 0; // the simulated clock
 
   function attempted(what) {
-    if (attempts++ === 0) attempt = what;
+    if (attempts++ !== 0) return;
+    attempt = what;
+    attemptRequest = request(door, given1, given2, given3, total, remain, opCard);
+    attemptReply = reply();
   }
 
   // ---------------------------------------------------------------------------------------------- walls
@@ -141,6 +154,7 @@
   // The start of a text as a text of its own: a slice would keep all of it in memory.
   function cut(text, length) {
     if (text.length <= length) return text;
+    if (text.length > HUGE_LENGTH) return `[${text.length} characters]`; // to look at one character costs as much as all
     let start = "";
     for (let index = 0; index < length; index++) start += text[index];
     return start;
@@ -178,6 +192,15 @@
   let remain = 0; // remain_round_count of the round that is played
   let rounds = 0;
   let opCard = 0; // the opponent's first card in the round that is played
+  let fresh = false; // whether the class has been loaded and not been constructed since
+
+  function enter(name, a = 0, b = 0, c = 0) {
+    door = name;
+    given1 = a;
+    given2 = b;
+    given3 = c;
+    microseconds += CALL_US;
+  }
 
   function describe(error) {
     try {
@@ -201,6 +224,8 @@
     fileName = name;
     random = stream(a, b, c, d);
     setClock(startMs);
+    door = "load";
+    fresh = true;
     let text;
     try {
       // The completion value of an expression statement: nothing gets a name, a closing semicolon does no harm.
@@ -222,8 +247,13 @@
     ante = firstAnte;
     rounds = maxRounds;
     logging = log === 1;
-    attempts = exceptions = lineCount = 0;
-    attempt = exception = lines = "";
+    door = "create";
+    answer = undefined;
+    exceptions = lineCount = 0;
+    exception = oddity = lines = "";
+    if (!fresh) attempts = 0; // an attempt while it was loaded counts in the first game
+    if (attempts === 0) attempt = attemptRequest = attemptReply = "";
+    fresh = false;
     try {
       bot = new Bot();
       if ((typeof bot !== "object" || bot === null) && typeof bot !== "function") return "the constructor gave no object";
@@ -237,6 +267,7 @@
   }
 
   function playerName() {
+    door = "playerName";
     try {
       const name = bot.player_name;
       return typeof name === "string" ? cut(name, NAME_LENGTH) : "";
@@ -246,7 +277,7 @@
   }
 
   function startGame() {
-    microseconds += CALL_US;
+    enter("startGame");
     try {
       if (bot.onGameStart !== undefined) bot.onGameStart();
     } catch (error) {
@@ -255,8 +286,8 @@
   }
 
   function startSet() {
-    microseconds += CALL_US;
-    remain = rounds;
+    enter("startSet");
+    remain = rounds - 1;
     try {
       if (bot.onSetStart !== undefined) bot.onSetStart({ my_coins: total / 2 });
     } catch (error) {
@@ -270,42 +301,53 @@
   // bits), and the last round's result (0: there was none, 1: lost, 2: tie, 3: won).
   function deal(coins, packed) {
     if (packed >>> 21 !== 0) endRound(coins, packed);
-    const others = total - coins;
-    const first = ((packed >>> 15) & 1) === 1;
+    startRound(coins, packed);
+    return firstTurn(coins, packed);
+  }
+
+  function startRound(coins, packed) {
+    enter("startRound", coins, packed);
     opCard = (packed >>> 10) & 31;
-    remain -= 1;
-    microseconds += CALL_US;
     try {
       if (bot.onRoundStart !== undefined) {
         bot.onRoundStart({
           my_coins: coins,
-          op_coins: others,
+          op_coins: total - coins,
           my_cards: [packed & 31, (packed >>> 5) & 31],
           op_card: opCard,
-          first_turn: first,
+          first_turn: ((packed >>> 15) & 1) === 1,
           remain_round_count: remain,
         });
       }
     } catch (error) {
       failed("onRoundStart", error);
     }
-    if (!first) return 0;
-    const less = coins < others ? coins : others;
-    const bet = ante < less ? ante : less;
+    remain -= 1;
+  }
+
+  function firstTurn(coins, packed) {
+    if (((packed >>> 15) & 1) === 0) return 0;
+    const bet = openingBet(coins);
     return turn(coins, bet, bet);
+  }
+
+  function openingBet(coins) {
+    const less = coins < total - coins ? coins : total - coins;
+    return ante < less ? ante : less;
   }
 
   // The answer; NaN where the bot gave none that is a number.
   function turn(coins, myBet, opBet) {
-    microseconds += CALL_US;
+    enter("turn", coins, myBet, opBet);
     try {
-      const answer = bot.onTurnStart({
+      answer = bot.onTurnStart({
         my_coins: coins,
         op_coins: total - coins,
         my_bet_coins: myBet,
         op_bet_coins: opBet,
       });
       if (typeof answer === "number") return answer;
+      if (oddity === "") oddity = `onTurnStart: no number but ${typeof answer === "object" ? "an object" : shown(answer)}`;
     } catch (error) {
       failed("onTurnStart", error);
     }
@@ -313,7 +355,7 @@
   }
 
   function endRound(coins, packed) {
-    microseconds += CALL_US;
+    enter("endRound", coins, packed);
     try {
       if (bot.onRoundEnd !== undefined) {
         bot.onRoundEnd({
@@ -329,7 +371,7 @@
   }
 
   function endSet(coins, win) {
-    microseconds += CALL_US;
+    enter("endSet", coins, win);
     try {
       if (bot.onSetEnd !== undefined) bot.onSetEnd({ win, my_coins: coins, op_coins: total - coins });
     } catch (error) {
@@ -338,12 +380,23 @@
   }
 
   function endGame(win) {
-    microseconds += CALL_US;
+    enter("endGame", win);
     try {
       if (bot.onGameEnd !== undefined) bot.onGameEnd({ win });
     } catch (error) {
       failed("onGameEnd", error);
     }
+  }
+
+  // What the bot is asked when a door is called next.
+  function preview(name, a, b, c) {
+    if (name !== "firstTurn") return request(name, a, b, c, total, remain, opCard);
+    return request("turn", a, openingBet(a), openingBet(a), total, remain, opCard);
+  }
+
+  // The last answer as text, "" if there was none in this game.
+  function reply() {
+    return answer === undefined ? "" : shown(answer);
   }
 
   function takeLog() {
@@ -366,6 +419,8 @@
     startGame,
     startSet,
     deal,
+    startRound,
+    firstTurn,
     turn,
     endRound,
     endSet,
@@ -373,8 +428,12 @@
     takeLog,
     attempts: () => attempts,
     attempt: () => attempt,
+    attemptRequest: () => attemptRequest,
+    attemptReply: () => attemptReply,
+    preview,
+    reply,
     exceptions: () => exceptions,
-    exception: () => exception,
+    exception: () => exception || oddity,
   };
   return (name) => doors[name];
 })

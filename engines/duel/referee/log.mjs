@@ -12,7 +12,7 @@ export class Log {
     this.seats = seats;
     const players = this.names.map((name, seat) => {
       const { playerName } = seats[seat];
-      return `seat ${seat} ${name} (${playerName()})`;
+      return `seat ${seat} ${name} (${playerName().replaceAll("\n", "\\n")})`;
     });
     this.write(`game ${game}: ${players.join(", ")}, seating ${seating}`);
     for (let seat = 0; seat < 2; seat++) this.printed(seat);
@@ -53,9 +53,19 @@ export class Log {
     this.write(`    set won by ${winner < 0 ? "nobody" : this.names[winner]}: ${coins0} to ${coins1}`);
   }
 
-  gameEnds(result, termination, detail) {
+  // evidence: null, or what is known of a fault: [request, reply, the end of standard error].
+  gameEnds(result, termination, detail, evidence) {
     const winner = result.winner < 0 ? "nobody" : this.names[result.winner];
     const score = `${result.setsWon.join(" to ")} sets, ${result.roundsWon.join(" to ")} rounds`;
-    this.write(`  game won by ${winner}: ${score}, ${termination}${detail === "" ? "" : ` (${detail})`}`);
+    this.write(`  game won by ${winner}: ${score}, ${termination}`);
+    this.indented("", detail);
+    const titles = ["last request: ", "last reply: ", "standard error: "];
+    evidence?.forEach((text, index) => this.indented(titles[index], text));
+  }
+
+  // Text that a bot may have made: none of its lines looks like one of ours.
+  indented(title, text) {
+    if (text === "") return;
+    for (const line of `${title}${text}`.split("\n")) this.write(`      ${line}`);
   }
 }

@@ -5,11 +5,12 @@
 // finaliser of a bot ever runs.
 //
 //   H  a game goes on: the number of the game. Written now and then, so that silence means that a bot does not return.
-//   C  from the first watched game on: the position of the bot that is called next, and by which door.
+//   C  from the first watched game on, before each call of a bot, as JSON: the bot's position, the door, what it is
+//      asked, its last answer, and how many bytes each bot keeps.
 //   F  the position of the bot that filled the heap; the process then ends.
 //   L  lines of the log.
 //   B  a block's rows: see `sendBlock`.
-//   P  what is wrong with a bot's file: text, empty for nothing.
+//   P  1 if the process should not be used further, else 0; then what is wrong with a bot's file: text, empty for nothing.
 import { readSync, writeSync } from "node:fs";
 import vm from "node:vm";
 import { Block } from "blocks.mjs";
@@ -71,9 +72,9 @@ function newHost(task) {
       send("H", numbers(game));
     },
     watches: () => task.watch !== null && game >= task.watch,
-    calls(position, door) {
+    calls(call) {
       flush();
-      send("C", numbers(position), Buffer.from(door));
+      send("C", Buffer.from(JSON.stringify(call)));
     },
     heapFull(position) {
       if (position !== null) send("F", numbers(position));
@@ -100,14 +101,18 @@ function play(task) {
   for (let block = task.start; block < task.stop; block++) {
     new Block(task, block, out, host).play();
     host.flush();
-    const spent = realms() >= MAX_REALMS || fuller(0.75 * task.heap_bytes);
+    const spent = isSpent(task);
     sendBlock(out, spent);
     if (spent) return;
   }
 }
 
+function isSpent({ heap_bytes }) {
+  return realms() >= MAX_REALMS || fuller(0.75 * heap_bytes);
+}
+
 // Five numbers (rows of games, sets and rounds, bytes of the details, 1 if the process should not be used further),
-// then the rows as 32-bit integers, then the details as JSON: pairs of row of games and text.
+// then the rows as 32-bit integers, then the details as JSON: lists of row of games, text, and of a fault its evidence.
 function sendBlock(out, spent) {
   const details = Buffer.from(JSON.stringify(out.details));
   const counts = [out.games.count, out.sets.count, out.rounds?.count ?? 0, details.length, spent ? 1 : 0];
@@ -131,6 +136,8 @@ for (;;) {
   const head = readExactly(4);
   if (head === null) process.exit(0);
   const request = JSON.parse(readExactly(head.readUInt32LE()).toString());
-  if (request.kind === "check") send("P", Buffer.from(check(request)));
-  else play(request);
+  if (request.kind === "check") {
+    const problem = check(request);
+    send("P", Buffer.from([isSpent(request) ? 1 : 0]), Buffer.from(problem));
+  } else play(request);
 }

@@ -2,7 +2,8 @@
 
 The bot is compiled as for a ring, with two things more. Every jump and call through a value is made to ask for a
 symbol, so that it shows among the undefined ones (x86-64 only), and the assembly text is kept, where inline assembly
-is marked, so that the assembler never sees it. The object file is then read with pyelftools.
+is marked, so that the assembler never sees it. The compiler also tells of which functions it cannot know the stack.
+The object file is then read with pyelftools.
 """
 
 import os
@@ -37,6 +38,7 @@ _SECTIONS = re.compile(
 _STATEMENT = re.compile(
     r"(?:^|;)\s*(\.(?:inc\w+|macro|irpc?|rept|altmacro|popsection|pushsection|symver))\b", re.M
 )
+_STACK = re.compile(rf"^(?:\./)?{re.escape(FILE)}:(\d+)(?::\d+)?:([^\t]+)\t\d+\t(\S+)$", re.M)
 _WRITE, _ALLOCATED, _EXECUTE = 1, 2, 4
 
 
@@ -52,11 +54,13 @@ def object_violations(text: str, alias: str) -> list[Violation]:
         (folder / "proj2.h").write_bytes(HEADER.read_bytes())
         (folder / FILE).write_bytes(text.encode("latin-1"))
         compiler = find_compiler()
-        flags = [*BOT_FLAGS, *_ALONE, *_proof_flags(compiler), "-I."]
+        flags = [*BOT_FLAGS, *_ALONE, *_proof_flags(compiler), "-fstack-usage", "-I."]
         try:
             call_compiler(compiler, [*flags, "-S", FILE, "-o", "bot.s"], folder, COMPILE_SECONDS)
             if found := list(_assembly((folder / "bot.s").read_text("latin-1"))):
                 return found
+            usage = folder / "bot.su"
+            unbounded = list(_unbounded(usage.read_text("latin-1"))) if usage.exists() else []
             call_compiler(compiler, ["-g0", "-c", "bot.s", "-o", "bot.o"], folder, COMPILE_SECONDS)
         except CompileError as error:
             return compile_violations(error)
@@ -65,7 +69,7 @@ def object_violations(text: str, alias: str) -> list[Violation]:
                 judged = sorted(set(_judge(ELFFile(file), alias)))
             except ELFError as error:
                 return [Violation("section", 1, f"the object file cannot be read: {error}")]
-    return [Violation(rule, _line_of(text, symbol), message) for rule, symbol, message in judged]
+    return unbounded + [Violation(rule, _line_of(text, symbol), message) for rule, symbol, message in judged]
 
 
 def _proof_flags(compiler: Compiler) -> tuple[str, ...]:
@@ -86,6 +90,14 @@ def _assembly(listing: str) -> Iterator[Violation]:
     code = re.sub(r'"(?:\\.|[^"\\])*"', '""', listing)
     for match in _STATEMENT.finditer(code):
         yield Violation("assembly", 1, f"the assembler would carry out '{match.group(1)}'; write C")
+
+
+def _unbounded(usage: str) -> Iterator[Violation]:
+    """Functions whose stack the compiler could not measure, from what it says of each (GCC; clang from 13)."""
+    for line, function, kind in _STACK.findall(usage):
+        if kind == "dynamic":
+            message = f"{function}() takes room on its stack as it runs; give arrays a constant size"
+            yield Violation("variable-length", int(line), message)
 
 
 def _judge(elf: ELFFile, alias: str) -> Iterator[tuple[str, str, str]]:

@@ -18,6 +18,7 @@ RULES = {
     "indirect-call": "calls name their function",
     "string-literal": "a string literal only fills a local char array",
     "variable-length": "the size of an array is a constant",
+    "wide-number": "no long double and no __int128: not every machine has them, and not the same",
     "call": "of the library only abs, labs, memcmp, memcpy, memmove, memset, rand, srand and a few builtins",
     "outside-name": "no objects of the library",
     "entry": "exactly one function 'int alias_Play(GameState *)', written out, the alias begins with a letter",

@@ -39,7 +39,7 @@ _BEGIN = "simfarm_author_begins"
 _KEPT_NAMES = re.compile(r"_of_unit\d")
 _RESERVED = re.compile(r"_(_.*|[A-Z].*)?")
 _NOT_RESERVED = re.compile(
-    r"__builtin_\w+|__(inline|const|volatile|signed|restrict|alignof|typeof)(__)?|__extension__|__int128|__LINE__"
+    r"__builtin_\w+|__(inline|const|volatile|signed|restrict|alignof|typeof)(__)?|__extension__|__LINE__"
     r"|__VA_ARGS__|_Bool|_Static_assert|_Generic|_Alignas|_Alignof|_CRT_(SECURE|NONSTDC)_NO_(WARNINGS|DEPRECATE)"
 )
 """Keywords, builtins, and what authors on Windows define to silence their compiler."""
@@ -60,9 +60,11 @@ _WORDS = {
         word: ("attribute", f"'{word}': attributes are not allowed; leave it out")
         for word in ("__attribute", "__attribute__", "__declspec")
     },
+    "__int128": ("wide-number", "'__int128' is not there on every machine; use long"),
     "_Pragma": ("pragma", "'_Pragma': pragmas are not allowed; leave it out"),
     "__pragma": ("pragma", "'__pragma': pragmas are not allowed; leave it out"),
 }
+_PRAGMAS = frozenset(("_Pragma", "__pragma"))
 _NO_OPERAND = frozenset(("return", "case", "goto", "else", "do", "sizeof"))
 _ENDS_TYPE = frozenset(
     ("*", "void", "char", "short", "int", "long", "float", "double", "signed", "unsigned", "const", "volatile")
@@ -95,6 +97,8 @@ def written(data: bytes) -> tuple[str, list[Violation]]:
                     problem = ("include", 'a second include; one of "proj2.h" is all there may be')
         problems = [(line[0], problem)] if problem else []
         problems += [(token, reserved) for token in line if (reserved := _reserved(token))]
+        # The preprocessor carries some pragmas out and leaves no mark of them: none may get so far
+        problems += [(token, _WORDS[token.value]) for token in line if token.value in _PRAGMAS]
         found += [Violation(rule, token.line, message) for token, (rule, message) in problems]
         if problems and line[0].value in ("#", "%:"):
             for place in range(line[0].start, line[-1].start + len(line[-1].value)):

@@ -11,8 +11,10 @@ import resource
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from pycparser import c_ast, c_parser
+from pycparser.c_lexer import CLexer
 
 from engines.uno.coderules.rules import BUILTINS, LIBRARY, refusal
 from engines.uno.coderules.tokens import Token
@@ -34,11 +36,12 @@ _PLAIN = {
     **dict.fromkeys(("__alignof", "__alignof__"), "sizeof"),
     **dict.fromkeys(("__extension__", "__thread"), ""),
     "__builtin_offsetof": "offsetof",
+    "__int128": "long",
 }
 _TYPEOF = frozenset(("typeof", "__typeof", "__typeof__"))
 _LEFT_OUT = frozenset(("asm", "__asm", "__asm__", "__attribute", "__attribute__", "__declspec"))
 _QUALIFIERS = frozenset(("volatile", "__volatile__", "__volatile", "goto", "inline"))
-_POSITION = re.compile(r":?(\d+):\d+: ?(.*)", re.DOTALL)
+_POSITION = re.compile(r"(?::(\d+):\d+)?: ?(.*)", re.DOTALL)
 
 
 def tree_violations(own: Sequence[Token], types: frozenset[str]) -> Found:
@@ -72,23 +75,25 @@ def judge(own: Sequence[Token], types: frozenset[str]) -> Found:
         own: the tokens of the author's part.
         types: names that the interface declares as types.
     """
-    last = own[-1].line if own else 1
     prelude = "".join(f"typedef int {name};\n" for name in sorted(types))
+    parser = c_parser.CParser(lexer=_Lexer)
     try:
-        tree = c_parser.CParser().parse(prelude + "\n".join(_plain(own)) + "\n", "bot.c")
+        tree = parser.parse(prelude + "\n".join(_plain(own)) + "\n", "bot.c")
     except RecursionError:
         return [("nesting", 1, "statements or expressions are nested too deep; a few hundred levels are allowed")]
     except (c_parser.ParseError, AssertionError, AttributeError, LookupError, TypeError, ValueError) as error:
-        match = _POSITION.search(str(error).removeprefix("bot.c"))
-        line = int(match.group(1)) if match else last
-        what = match.group(2) if match else "the file ends too early"
-        return [("unreadable", min(line, last), f"cannot be read as C here ({what.strip()[:80]})")]
+        match = _POSITION.fullmatch(str(error).removeprefix("bot.c"))
+        assert isinstance(parser.clex, _Lexer)
+        line = int(match.group(1)) if match and match.group(1) else parser.clex.reached
+        what = match.group(2) if match else "a construct that the parser does not know"
+        return [("unreadable", line, f"cannot be read as C here ({what.strip()[:80]})")]
     return sorted(set(_Judge(tree, len(types)).found), key=lambda one: one[1:])
 
 
 def _plain(own: Sequence[Token]) -> Iterator[str]:
     """Rows for the parser, with line marks; what GNU C adds is rewritten to plain C of the same names and calls."""
     row: list[str] = []
+    closing: list[int] = []  # where a parenthesis is added, the innermost last
     line, index = 0, 0
     while index < len(own):
         token = own[index]
@@ -98,17 +103,23 @@ def _plain(own: Sequence[Token]) -> Iterator[str]:
             yield f'#line {line} "bot.c"'
         following = own[index + 1].value if index + 1 < len(own) else ""
         index += 1
-        if token.value in _LEFT_OUT or token.value in _TYPEOF:
-            row += ["int"] if token.value in _TYPEOF else []
+        if token.value in _LEFT_OUT:
             while index < len(own) and own[index].value in _QUALIFIERS:
                 index += 1
             index = _after_parentheses(own, index)
+        elif token.value in _TYPEOF:
+            # a specifier that the parser knows, in which it reads where the type is taken from
+            row.append("int _Alignas ( sizeof")
+            closing.append(_after_parentheses(own, index))
         elif token.value == "?" and following == ":":
             row += ["?", "0"]  # `a ?: b`
         elif token.value == "..." and following != ")":
             row.append("+")  # a range in `case 1 ... 3:` or `[0 ... 3] = 1`
         else:
             row.append(_PLAIN.get(token.value, token.value))
+        while closing and index >= closing[-1]:
+            row.append(")")
+            closing.pop()
     yield " ".join(row)
 
 
@@ -120,6 +131,19 @@ def _after_parentheses(own: Sequence[Token], index: int) -> int:
             return index + 1 if own[index].value == ")" else index
         index += 1
     return index
+
+
+class _Lexer(CLexer):  # type: ignore[misc]
+    """Knows how far the parser has come, for errors that do not say where they are."""
+
+    reached = 1
+
+    def token(self) -> Any:
+        """The next token."""
+        token = super().token()
+        if token is not None:
+            self.reached = token.lineno
+        return token
 
 
 class _Judge:
@@ -167,9 +191,9 @@ class _Judge:
     def entry(self, outer: Sequence[c_ast.Node]) -> None:
         """The one function that the arena calls, and the names of all others."""
         functions = [node for node in outer if isinstance(node, c_ast.FuncDef)]
-        entries = [node for node in functions if node.decl.name.endswith("_Play") and _takes_state(node.decl)]
+        entries = [node for node in functions if node.decl.name.endswith("_Play") and _takes_state(node)]
         if not entries:
-            self.found.append(("entry", 1, "there is no function 'int alias_Play(GameState *)'; define one"))
+            self.no_entry(functions)
             return
         alias = entries[0].decl.name.removesuffix("_Play")
         for more in entries[1:]:
@@ -183,6 +207,21 @@ class _Judge:
             is_function = isinstance(node, c_ast.Decl) and isinstance(node.type, c_ast.FuncDecl)
             if is_function and node.name not in LIBRARY and not node.name.startswith(f"{alias}_"):
                 self.add("prefix", node, f"{node.name}() must begin with the alias: {alias}_{node.name}")
+
+    def no_entry(self, functions: Sequence[c_ast.FuncDef]) -> None:
+        """Nothing is the entry: say of the functions that look like it what they lack."""
+        near = [node for node in functions if node.decl.name.lower().endswith("play")]
+        for node in near:
+            name = node.decl.name
+            rest = name[:-4].rstrip("_") or "alias"
+            lacks = (
+                f"takes no GameState *; declare 'int {name}(GameState *state)'"
+                if name.endswith("_Play")
+                else f"is not called alias_Play; call it {rest}_Play"
+            )
+            self.add("entry", node, f"{name}() {lacks}")
+        if not near:
+            self.found.append(("entry", 1, "there is no function 'int alias_Play(GameState *)'; define one"))
 
     def see_Decl(self, node: c_ast.Decl, parents: "_Parents") -> None:
         """Parameters that are functions."""
@@ -252,9 +291,18 @@ class _Judge:
         elif node.name not in self.declared:
             self.add("outside-name", node, f"'{node.name}' is not declared in this file; use what proj2.h gives")
 
+    def see_IdentifierType(self, node: c_ast.IdentifierType, parents: "_Parents") -> None:
+        """Numbers that are others elsewhere."""
+        if "long" in node.names and "double" in node.names:
+            self.add("wide-number", node, "'long double' is another number on other machines; use double")
+
     def see_Constant(self, node: c_ast.Constant, parents: "_Parents") -> None:
-        """String literals: only as the first content of a char array."""
+        """String literals: only as the first content of a char array. Constants that are long double."""
+        if node.type == "long double":
+            self.add("wide-number", node, f"{node.value} is a long double; leave out the letter at its end")
         if node.type != "string" and not node.value.endswith('"'):
+            return
+        if parents and isinstance(parents[0], c_ast.StaticAssert):
             return
         holders = [parent for parent in parents if not isinstance(parent, c_ast.InitList | c_ast.NamedInitializer)]
         holder = holders[0] if holders else None
@@ -279,6 +327,7 @@ def _walk(roots: Sequence[c_ast.Node]) -> Iterator[tuple[c_ast.Node, _Parents]]:
         node, parents = waiting.pop()
         yield node, parents
         within = (node, *parents[:7])
+        waiting += [(child, within) for child in getattr(node, "align", None) or ()]
         waiting += [(child, within) for _, child in reversed(node.children())]
 
 
@@ -289,8 +338,10 @@ def _quals(node: c_ast.Decl) -> list[str]:
     return list(getattr(inner, "quals", [])) + list(node.quals)
 
 
-def _takes_state(decl: c_ast.Decl) -> bool:
-    return any(isinstance(node, c_ast.IdentifierType) and "GameState" in node.names for node, _ in _walk([decl]))
+def _takes_state(function: c_ast.FuncDef) -> bool:
+    """Whether a GameState is among what is passed; parameters may be declared behind the list, as of old."""
+    roots = [function.decl, *(function.param_decls or ())]
+    return any(isinstance(node, c_ast.IdentifierType) and "GameState" in node.names for node, _ in _walk(roots))
 
 
 def _is_entry(decl: c_ast.Decl) -> bool:

@@ -158,6 +158,7 @@ static inline int ask_bot(void)
 #ifdef UNO_WIPE
     wipe(instance);
 #endif
+    settle(instance);
     uint32_t state = instance->state;
     if (unlikely(player->writes)) {
         make_copy(now.seat, bot_memory(instance, COPY_PLACE));

@@ -25,9 +25,6 @@ static int tick_ms, turn_limit_ms;
 
 static _Noreturn void leave_turn(int event)
 {
-#ifdef UNO_WASM
-    settle(&now.players[now.seat]->at[now.seat]);
-#endif
     siglongjmp(rescue, event);
 }
 

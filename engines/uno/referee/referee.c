@@ -146,14 +146,14 @@ static void play_blocks(void)
     }
 }
 
-/* The process that plays: everything that is left of the job. */
-static _Noreturn void play_locked(void)
+/* The process that plays: everything that is left of the job. It ends with the one that waits for it. */
+static _Noreturn void play_locked(pid_t waiting)
 {
     static char print_buffer[BUFSIZ];
     /* What bots print goes nowhere, and without a call that the walls refuse. */
     setvbuf(stdout, print_buffer, _IOFBF, sizeof print_buffer);
     int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
-    if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || nowhere < 0 || dup2(nowhere, 1) != 1 ||
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || nowhere < 0 || getppid() != waiting || dup2(nowhere, 1) != 1 ||
         dup2(nowhere, 2) != 2 || !make_guard())
         fail("cannot start");
 #ifndef UNO_OPEN
@@ -167,11 +167,12 @@ static _Noreturn void play_locked(void)
 /* Players one after another until all is played; a further one only where the one before was killed by a bot. */
 static void play_watched(void)
 {
+    pid_t waiting = getpid();
     while (job.block < job.stop) {
         int deaf, event;
         pid_t player = fork();
         if (player == 0)
-            play_locked();
+            play_locked(waiting);
         if (player < 0)
             fail("cannot start a process");
         int status = watch(player, &deaf);

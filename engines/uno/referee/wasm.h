@@ -22,7 +22,7 @@
 #include "call.h"
 #include "wasm-rt.h"
 
-enum { COPY_PLACE = 24 << 20, LINEAR_BYTES = 32 << 20 };
+enum { COPY_PLACE = 24 << 20, LINEAR_BYTES = 32 << 20, MODULE_BYTES = 8 << 20 };
 
 /* All that 32 bits and an offset of 32 bits can reach, and what keeps two instances from competing for the same lines
  * of the first cache: the same place of two memories never has the same lower 28 bits (MAPPING_DISTANCE). */
@@ -30,8 +30,8 @@ enum { COPY_PLACE = 24 << 20, LINEAR_BYTES = 32 << 20 };
 
 struct instance {
     _Alignas(16) char module[INSTANCE_BYTES];
-    const struct unit *unit;
     char *memory;
+    uint32_t *stack;      /* its stack pointer */
     uint32_t state, copy; /* offsets */
 };
 
@@ -42,10 +42,11 @@ static char *bot_memory(const struct instance *instance, uint32_t offset)
     return instance->memory + offset;
 }
 
-/* As if no call had been made, but for what lies dead on the stack: after a jump out of a call. */
-static void settle(struct instance *instance)
+/* As if no call had been made, but for what lies dead on the stack: a call may have been left by a jump, or by code
+ * that puts the stack pointer where it likes. */
+static inline void settle(struct instance *instance)
 {
-    *instance->unit->stack(instance->module) = BOT_STACK;
+    *instance->stack = BOT_STACK;
 }
 
 #ifdef UNO_WIPE
@@ -70,14 +71,13 @@ static int make_instance(struct instance *instance, const struct unit *unit, int
 {
     char *memory = next_memory;
     size_t constants = BOT_STACK, end;
-    instance->unit = unit;
     instance->memory = memory;
     instance->state = (uint32_t)(((uintptr_t)own(seat) - (uintptr_t)memory) & (MAPPING_DISTANCE - 1));
     instance->copy = COPY_PLACE + (uint32_t)(page_size - sizeof(GameState));
     unit->make(instance->module); /* asks for its memory with the function below */
     end = (size_t)(next_memory - memory);
     next_memory = memory + LINEAR_DISTANCE;
-    settle(instance);
+    instance->stack = unit->stack(instance->module);
     return end >= constants && instance->state > end && mprotect(memory, page_size, PROT_NONE) == 0 &&
            mprotect(memory + constants, end - constants, PROT_READ) == 0 &&
            mprotect(memory + COPY_PLACE, page_size, PROT_READ | PROT_WRITE) == 0 &&
@@ -89,7 +89,7 @@ static int make_instance(struct instance *instance, const struct unit *unit, int
 void wasm_rt_allocate_memory(wasm_rt_memory_t *memory, uint64_t pages, uint64_t max_pages, bool is64, uint32_t page)
 {
     size_t size = pages * page;
-    if (size > LINEAR_BYTES / 4 || mprotect(next_memory, size, PROT_READ | PROT_WRITE) != 0)
+    if (size > MODULE_BYTES || mprotect(next_memory, size, PROT_READ | PROT_WRITE) != 0)
         size = 0; /* make_instance() refuses it */
     *memory = (wasm_rt_memory_t){.data = (uint8_t *)next_memory,
                                  .data_end = (uint8_t *)next_memory + LINEAR_BYTES,

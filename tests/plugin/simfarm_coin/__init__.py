@@ -2,7 +2,9 @@
 
 A bot is a text file: ``heads`` or ``tails``, which it always calls, ``kill`` (its worker dies at block 5 as long
 as the file that follows the word exists, and removes it), ``poison`` (its worker dies at block 5 always), ``broken``
-(playing block 5 raises) or ``slow`` (a block takes that many milliseconds).
+(playing block 5 raises; if a file follows the word, as long as that exists), ``slow`` (a block takes that many
+milliseconds) or ``hold`` (at block 5 its worker writes a file, named by its process id, into the folder that follows
+the word, and waits for ``go`` or ``ID.go`` there).
 """
 
 import os
@@ -81,7 +83,17 @@ class CoinEngine(Engine):
                 Column("faulty", NAME, "the bot at fault"),
             ),
         ),
-        Table("details", "one toss, again", (Column("heads", pa.bool_(), "heads up"),), optional=True),
+        Table(
+            "details",
+            "one toss, again",
+            (
+                Column("heads", pa.bool_(), "heads up"),
+                Column(
+                    "seconds", pa.float32(), "time that its shard took, the same for all its tosses", time=True
+                ),
+            ),
+            optional=True,
+        ),
     )
     score = Score("tosses", "winner", "points", "points")
     fault = Fault("tosses", "faulty")
@@ -108,6 +120,7 @@ class CoinEngine(Engine):
 
     def play(self, shard: Shard) -> dict[str, pa.Table]:
         """See :meth:`Engine.play`."""
+        started = time.monotonic()
         for bot in shard.matchup.bots:
             match bot.files[0].data.decode().split():
                 case ["kill", marker] if shard.start <= 5 < shard.stop and os.path.exists(marker):
@@ -115,8 +128,10 @@ class CoinEngine(Engine):
                     os.kill(os.getpid(), signal.SIGKILL)
                 case ["poison"] if shard.start <= 5 < shard.stop:
                     os.kill(os.getpid(), signal.SIGKILL)
-                case ["broken"] if shard.start <= 5 < shard.stop:
+                case ["broken", *marker] if shard.start <= 5 < shard.stop and all(map(os.path.exists, marker)):
                     raise RuntimeError("the coin rolled away")
+                case ["hold", folder] if shard.start <= 5 < shard.stop:
+                    _hold(Path(folder))
                 case ["slow", milliseconds]:
                     time.sleep(shard.blocks * float(milliseconds) / 1000)
         blocks = range(shard.start, shard.stop)
@@ -134,7 +149,11 @@ class CoinEngine(Engine):
                 "faulty": pa.nulls(shard.blocks, pa.string()).cast(NAME),
             }
         )
-        return {"tosses": tosses, "details": pa.table({"block": column, "heads": pa.array(heads)})}
+        seconds = pa.array([time.monotonic() - started] * shard.blocks, pa.float32())
+        return {
+            "tosses": tosses,
+            "details": pa.table({"block": column, "heads": pa.array(heads), "seconds": seconds}),
+        }
 
     def replay(self, matchup: Matchup, block: int) -> Iterator[str]:
         """See :meth:`Engine.replay`."""
@@ -150,3 +169,12 @@ class CoinEngine(Engine):
             "games": tosses.height,
             "bots": [{"name": bot, "wins": tosses.filter(pl.col("winner") == bot).height} for bot in bots],
         }
+
+
+def _hold(folder: Path) -> None:
+    (folder / str(os.getpid())).touch()
+    deadline = time.monotonic() + 60
+    while not (folder / "go").exists() and not (folder / f"{os.getpid()}.go").exists():
+        if time.monotonic() > deadline:
+            raise TimeoutError("nobody said go")
+        time.sleep(0.01)
