@@ -2,12 +2,14 @@
 
 import json
 import re
+from collections.abc import Mapping
+from pathlib import Path
 
 import polars as pl
 import polars.selectors as cs
 
 from simfarm.core.errors import ConfigError
-from simfarm.store import Run
+from simfarm.store import Run, find_run
 
 MATCHUPS = {
     "matchup": "key, as in the other tables",
@@ -62,9 +64,9 @@ def tables(run: Run) -> dict[str, pl.LazyFrame]:
 def sql(run: Run, statement: str) -> pl.DataFrame:
     """The answer to one SQL statement (polars' dialect) over a run's tables.
 
-    Integers are 64 bits wide here, so that sums and differences do not wrap. Names are dictionary-coded, which is
-    what makes grouping millions of rows quick; a statement that needs them as text (``like``, a join with
-    ``matchups``) is answered over text.
+    Integers are 64 bits wide here, so that sums and differences do not wrap; a count without a name is called
+    ``count``. Names are dictionary-coded, which is what makes grouping millions of rows quick; a statement that needs
+    them as text (``like``, a join with ``matchups``) is answered over text.
 
     Raises:
         ConfigError: the statement is not understood, changes something, or names what is not there.
@@ -72,14 +74,64 @@ def sql(run: Run, statement: str) -> pl.DataFrame:
     if not re.match(r"\s*(select|with|from|explain|show)\b", statement, re.IGNORECASE):
         raise ConfigError("query: rows are read only: the statement must begin with select or with")
     narrow = [pl.UInt8, pl.UInt16, pl.UInt32, pl.Int8, pl.Int16, pl.Int32]
-    frames = {name: frame.with_columns(cs.by_dtype(narrow).cast(pl.Int64)) for name, frame in tables(run).items()}
+    plain = tables(run)
+    frames = {name: frame.with_columns(cs.by_dtype(narrow).cast(pl.Int64)) for name, frame in plain.items()}
     texts = {name: frame.with_columns(cs.categorical().cast(pl.String)) for name, frame in frames.items()}
     try:
         try:
-            return pl.SQLContext(frames).execute(statement).collect(engine="streaming")
+            answer = pl.SQLContext(frames).execute(statement).collect(engine="streaming")
         except (pl.exceptions.SchemaError, pl.exceptions.InvalidOperationError):
-            return pl.SQLContext(texts).execute(statement).collect(engine="streaming")
+            answer = pl.SQLContext(texts).execute(statement).collect(engine="streaming")
     except (pl.exceptions.PolarsError, ValueError) as error:
-        reason = str(error).splitlines()[0]
-        known = f"tables: {', '.join(frames)}; their columns: simfarm schema --tables"
-        raise ConfigError(f"query: {reason}; {known}") from None
+        reason = str(error).splitlines()[0].partition("; valid columns:")[0]
+        raise ConfigError(f"query: {reason}; {_known(statement, plain)}") from None
+    if "len" in answer.columns and "count" not in answer.columns and not re.search(r"\blen\b", statement):
+        answer = answer.rename({"len": "count"})
+    return answer
+
+
+def _known(statement: str, frames: Mapping[str, pl.LazyFrame]) -> str:
+    """The columns of the tables that a statement names; of all, if it names none."""
+    named = [name for name in frames if re.search(rf"\b{name}\b", statement, re.IGNORECASE)]
+    columns = (f"{name} ({', '.join(frames[name].collect_schema())})" for name in named or frames)
+    return f"tables: {', '.join(frames)}; columns of {'; of '.join(columns)}"
+
+
+class Rows:
+    """A run's rows, as :func:`simfarm.open_run` gives them: every table a polars LazyFrame."""
+
+    def __init__(self, run: Run) -> None:
+        self._tables = tables(run)
+        self._main = run.engine.score.table
+
+    @property
+    def tables(self) -> tuple[str, ...]:
+        """Names of the tables."""
+        return tuple(self._tables)
+
+    def table(self, name: str) -> pl.LazyFrame:
+        """The committed rows of a table, in plan order; ``simfarm schema --tables`` tells the columns.
+
+        Raises:
+            ConfigError: the run has no such table.
+        """
+        if name not in self._tables:
+            raise ConfigError(f"this run has no table {name!r}; it has: {', '.join(self._tables)}")
+        return self._tables[name]
+
+    def games(self) -> pl.LazyFrame:
+        """The table that the game's score stands in: a row per game or, where a block is a whole match or a puzzle,
+        per bot and block."""
+        return self._tables[self._main]
+
+
+def open_run(path: str | Path) -> Rows:
+    """The rows of a run.
+
+    Args:
+        path: the run folder, the name of one in ``results/``, or a URI.
+
+    Raises:
+        StoreError: there is none.
+    """
+    return Rows(Run(find_run(str(path))))

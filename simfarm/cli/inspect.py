@@ -4,6 +4,8 @@ import json
 import shutil
 import sys
 from enum import StrEnum
+from io import BytesIO
+from pathlib import Path
 from typing import Annotated
 
 import polars as pl
@@ -13,9 +15,12 @@ from simfarm import query as queries
 from simfarm import registry
 from simfarm.cli.options import RunPath, open_run
 from simfarm.config import json_schema
-from simfarm.core.errors import ConfigError
+from simfarm.core.errors import ConfigError, StoreError
 from simfarm.core.model import NAME
 from simfarm.schema import COMMON
+from simfarm.store import Run
+
+_FIRST = 5
 
 
 class RowFormat(StrEnum):
@@ -24,36 +29,95 @@ class RowFormat(StrEnum):
     TABLE = "table"
     CSV = "csv"
     JSON = "json"
+    PARQUET = "parquet"
 
 
 def query(
     run: RunPath,
-    sql: Annotated[str, typer.Argument(help="One SQL statement over the run's tables.")],
+    sql: Annotated[
+        str | None,
+        typer.Argument(help="One SQL statement over the run's tables; without it: what there is to ask."),
+    ] = None,
     format: Annotated[RowFormat, typer.Option("--format", "-f", help="How to write rows.")] = RowFormat.TABLE,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Write to this file instead of stdout.")] = None,
 ) -> None:
     """Ask a run's rows in SQL: its engine's tables, and `matchups`, which explains their keys.
 
-    Example: simfarm query RUN "select winner_bot, count(*) n from games group by 1 order by n desc"
+    Without SQL it lists the tables with their columns, how many rows they have, and the first of them.
+
+    Examples: simfarm query RUN "select winner_bot, count(*) n from games group by 1 order by n desc"
+
+    simfarm query RUN "select * from games where points > 300" --format parquet --out high.parquet
     """
-    answer = queries.sql(open_run(run), sql)
+    opened = open_run(run)
+    if sql is None:
+        if format is not RowFormat.TABLE or out is not None:
+            raise ConfigError("query: --format and --out need an SQL statement")
+        _list_tables(opened)
+        return
+    data = _encoded(queries.sql(opened, sql), format)
+    if out is None:
+        if format is RowFormat.PARQUET and sys.stdout.isatty():
+            raise ConfigError("query: parquet is no text: name a file with --out, or send stdout to one")
+        sys.stdout.flush()
+        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.flush()
+        return
+    try:
+        out.write_bytes(data)
+    except OSError as error:
+        raise StoreError(f"{out}: cannot be written: {error.strerror}") from None
+
+
+def _encoded(answer: pl.DataFrame, format: RowFormat) -> bytes:
+    """Rows in a format.
+
+    Raises:
+        ConfigError: they do not fit into it.
+    """
     if format is RowFormat.CSV:
         try:
-            sys.stdout.write(answer.write_csv())
+            return answer.write_csv().encode()
         except pl.exceptions.ComputeError as error:
             raise ConfigError(f"query: as csv: {error}; use --format json") from None
-    elif format is RowFormat.JSON:
-        print(answer.write_json())
-    else:
-        with pl.Config(
-            tbl_rows=200,
-            tbl_cols=-1,
-            tbl_hide_dataframe_shape=True,
-            tbl_hide_column_data_types=True,
-            thousands_separator=",",
-            fmt_str_lengths=60,
-            tbl_width_chars=shutil.get_terminal_size().columns if sys.stdout.isatty() else 10_000,
-        ):
-            print(answer)
+    if format is RowFormat.JSON:
+        return answer.write_json().encode() + b"\n"
+    if format is RowFormat.PARQUET:
+        buffer = BytesIO()
+        answer.write_parquet(buffer)
+        return buffer.getvalue()
+    return (_text(answer) + "\n").encode()
+
+
+def _text(frame: pl.DataFrame) -> str:
+    with pl.Config(
+        tbl_rows=200,
+        tbl_cols=-1,
+        tbl_hide_dataframe_shape=True,
+        tbl_hide_column_data_types=True,
+        thousands_separator=",",
+        fmt_float="full",
+        fmt_str_lengths=60,
+        tbl_width_chars=shutil.get_terminal_size().columns if sys.stdout.isatty() else 10_000,
+    ):
+        return str(frame)
+
+
+def _list_tables(run: Run) -> None:
+    docs = {table.name: table for table in run.engine.tables}
+    for name, frame in queries.tables(run).items():
+        rows = frame.select(pl.len()).collect(engine="streaming").item()
+        table = docs.get(name)
+        print(f"{name}: {rows:,} rows, {table.doc if table is not None else 'one row per matchup'}")
+        columns = (
+            {column.name: column.doc for column in (*COMMON, *table)} if table is not None else queries.MATCHUPS
+        )
+        kinds = frame.collect_schema()
+        for column, doc in columns.items():
+            kind = "text" if kinds[column] in (pl.Categorical, pl.String) else str(kinds[column]).lower()
+            print(f"  {column:<20} {kind:<8} {doc}")
+        print(_text(frame.head(_FIRST).collect()))
+        print()
 
 
 def replay(

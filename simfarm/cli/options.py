@@ -6,13 +6,9 @@ from typing import Annotated
 
 import typer
 
-from simfarm.core.errors import StoreError
 from simfarm.executors import Executor
 from simfarm.executors.local import LocalExecutor
-from simfarm.store import Run, exists, place_at
-
-RESULTS = Path("results")
-"""Where runs go by default, relative to the working directory."""
+from simfarm.store import RESULTS, Run, find_run
 
 
 class Format(StrEnum):
@@ -72,21 +68,6 @@ def open_run(where: str) -> Run:
         StoreError: there is none.
     """
     return Run(find_run(where))
-
-
-def find_run(where: str) -> str:
-    """The path or the URI of a run, likewise.
-
-    Raises:
-        StoreError: there is none.
-    """
-    for candidate in (where, str(RESULTS / where)) if "://" not in where else (where,):
-        if exists(candidate):
-            return candidate
-    if "://" in where:
-        raise StoreError(f"{place_at(where)}: no run here")
-    known = sorted(folder.parent.name for folder in RESULTS.glob("*/manifest.json"))
-    raise StoreError(f"{where}: no run here; runs in {RESULTS}/: {', '.join(known) or 'none'}")
 
 
 def make_executor(name: ExecutorName, address: str | None, workers: int | None) -> Executor:

@@ -14,7 +14,7 @@ from simfarm.store import Run
 def repeat(run: Run) -> Section:
     """The section on a run's config, versions, bots and commands."""
     manifest, config = run.manifest, run.config
-    name = run.path.resolve().name
+    name = Path(run.place.address).name
     made = Table(
         "Versions",
         (Column("what"), Column("version")),
@@ -49,7 +49,7 @@ def repeat(run: Run) -> Section:
             ("Play it again:", f"simfarm run {name}.toml --out results/{name}-again"),
             (
                 "Check a sample of the rows against fresh play, where the run folder is:",
-                f"simfarm audit {run.path}",
+                f"simfarm audit {run.place}",
             ),
         ),
     )

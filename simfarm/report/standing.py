@@ -50,8 +50,8 @@ def balances(sums: EliminationReport) -> Section:
     return Section("balances", "Balances", figures=tuple(figures))
 
 
-def scores(board: Report) -> Section:
-    """Means of a leaderboard, and differences on the same blocks."""
+def scores(board: Report, rated: Report | None) -> Section:
+    """Means of a leaderboard, differences on the same blocks, and ratings where there are any."""
     figures = []
     unit, reference = board.data["unit"], board.data["reference"]
     for index, one in enumerate(board.data["boards"][:_MOST_BOARDS], 1):
@@ -97,6 +97,22 @@ def scores(board: Report) -> Section:
                     ),
                 )
             )
+    bots = [bot for bot in rated.data["bots"] if bot["low"] is not None] if rated is not None else []
+    if bots:
+        shown = bots[:MOST_ROWS]
+        figures.append(
+            Figure(
+                "ratings",
+                "Ratings",
+                "Bradley-Terry ratings with their 95 % intervals: 400 points are odds of 10 to 1"
+                f"{cut(bots, shown)}.",
+                charts.intervals([Interval(b["name"], b["rating"], b["low"], b["high"]) for b in shown], "rating"),
+                numbers(
+                    ("bot", "rating", "from", "to"),
+                    [(b["name"], *(number(b[key], 1) for key in ("rating", "low", "high"))) for b in bots],
+                ),
+            )
+        )
     return Section("scores", "Scores", figures=tuple(figures))
 
 

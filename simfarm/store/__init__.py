@@ -23,9 +23,10 @@ Readers check each part's SHA-256 before its rows are used. A part that fails, o
 
 from simfarm.store.parts import Coverage, Failure, Part, Receipt, encode, part_of
 from simfarm.store.place import Driver, Place
-from simfarm.store.run import Run, Writer, exists, place_at, write_part
+from simfarm.store.run import RESULTS, Run, Writer, exists, find_run, place_at, write_part
 
 __all__ = [
+    "RESULTS",
     "Coverage",
     "Driver",
     "Failure",
@@ -36,6 +37,7 @@ __all__ = [
     "Writer",
     "encode",
     "exists",
+    "find_run",
     "part_of",
     "place_at",
     "write_part",

@@ -26,6 +26,8 @@ from simfarm.store.folder import Folder
 from simfarm.store.parts import Coverage, Failure, Part, Receipt
 from simfarm.store.place import Lock, Place, in_threads, reason
 
+RESULTS = Path("results")
+"""Where runs go by default, relative to the working directory."""
 MANIFEST_FORMAT = 1
 MANIFEST_KEYS = {"format", "schema", "engine_version", "identity", "config"}
 UNFINISHED = {"bots", "lock", "tmp"}
@@ -70,6 +72,21 @@ def exists(where: str | Path) -> bool:
     except OSError as error:
         raise StoreError(f"{place}: cannot be read: {reason(error)}") from None
     return True
+
+
+def find_run(where: str) -> str:
+    """The path or the URI of the run there, or of that name in ``results/``.
+
+    Raises:
+        StoreError: there is none.
+    """
+    for candidate in (where, str(RESULTS / where)) if "://" not in where else (where,):
+        if exists(candidate):
+            return candidate
+    if "://" in where:
+        raise StoreError(f"{place_at(where)}: no run here")
+    known = sorted(folder.parent.name for folder in RESULTS.glob("*/manifest.json"))
+    raise StoreError(f"{where}: no run here; runs in {RESULTS}/: {', '.join(known) or 'none'}")
 
 
 class Run:
