@@ -13,12 +13,12 @@ import altair as alt
 
 from simfarm.report.figure import INKS, Spec
 
-_WIDTH = 300
-_HEIGHT = 190
+_WIDTH = 230
+_HEIGHT = 170
 _ROW = 24
-_CELL = 46
+_CELL = 48
 _LONG = 10_000
-_PADDING = {"left": 18, "right": 14, "top": 4, "bottom": 4}
+_PADDING = {"left": 18, "right": 14, "bottom": 4}
 """Room for a browser whose letters are wider than those that the layout was made with."""
 _BY_NAME = {name: colour for colour, name in INKS.items()}
 _INK, _FAINT, _LINE = _BY_NAME["ink"], _BY_NAME["faint"], _BY_NAME["line"]
@@ -217,7 +217,7 @@ def histograms(bars: Sequence[Bar], axis: str) -> Spec:
         _chart(values)
         .mark_bar(color=_MAIN, binSpacing=0.5)
         .encode(
-            x=alt.X("low:Q", bin="binned", title=axis, axis=alt.Axis(format="~s", grid=False, tickCount=6)),
+            x=alt.X("low:Q", bin="binned", title=axis, axis=alt.Axis(format="~s", grid=False, tickCount=4)),
             x2="high:Q",
             y=alt.Y("height:Q", title="%", axis=alt.Axis(tickCount=4 if one else 2)),
         )
@@ -315,9 +315,9 @@ def matrix(cells: Sequence[Cell], columns: Sequence[str], title: str, middle: fl
         opacity=alt.Opacity("depth:Q", scale=alt.Scale(domain=[0, 1], range=[0, 1]), legend=None),
         description="text:N",
     )
-    size = max(_CELL, 7 * max((len(cell.text) for cell in cells), default=0) + 6)
-    texts = base.mark_text(color=_INK, fontSize=11, aria=False).encode(x=x, y=y, text="text:N")
-    return _finished(alt.layer(boxes, texts).properties(width=alt.Step(size), height=alt.Step(30)))
+    size = max(_CELL, 7.5 * max((len(cell.text) for cell in cells), default=0) + 6)
+    texts = base.mark_text(color=_INK, fontSize=12, aria=False).encode(x=x, y=y, text="text:N")
+    return _finished(alt.layer(boxes, texts).properties(width=alt.Step(size), height=alt.Step(24)), top=18)
 
 
 def _chart(values: list[dict[str, Any]]) -> alt.Chart:
@@ -328,7 +328,12 @@ def _axis(values: Sequence[float], log: bool) -> alt.Axis:
     """Few ticks with short labels: thousands as 150k; powers of ten on a logarithmic axis."""
     if log:
         low, high = math.floor(math.log10(min(values))), math.ceil(math.log10(max(values)))
-        return alt.Axis(values=[10.0**power for power in range(low - 1, high + 2)], format="~g")
+        return alt.Axis(
+            values=[10.0**power for power in range(low - 1, high + 2)],
+            format="~g",
+            labelOverlap="greedy",
+            labelSeparation=4,
+        )
     if max(map(abs, values), default=0) >= _LONG:
         return alt.Axis(tickCount=5, format="~s", labelOverlap="greedy")
     return alt.Axis(tickCount=5)
@@ -338,12 +343,12 @@ def _legend(names: Sequence[str]) -> alt.Legend | None:
     if len(names) < 2:
         return None
     longest = max(map(len, names))
-    columns = max(1, min(3, 38 // (longest + 4)))
+    columns = max(1, min(3, 30 // (longest + 4)))
     orient: Literal["top"] = "top"
     return alt.Legend(title=None, orient=orient, columns=columns, labelLimit=_WIDTH, columnPadding=26)
 
 
-def _finished(chart: alt.LayerChart | alt.Chart | alt.FacetChart) -> Spec:
+def _finished(chart: alt.LayerChart | alt.Chart | alt.FacetChart, top: int = 4) -> Spec:
     axis = alt.AxisConfig(
         labelColor=_INK,
         titleColor=_FAINT,
@@ -352,14 +357,16 @@ def _finished(chart: alt.LayerChart | alt.Chart | alt.FacetChart) -> Spec:
         gridColor=_LINE,
         domainColor=_FAINT,
         tickColor=_FAINT,
-        labelFontSize=11,
-        titleFontSize=11,
-        labelLimit=130,
+        labelFontSize=12,
+        titleFontSize=12,
+        labelLimit=110,
     )
-    done = chart.configure(font="Arial, Helvetica, sans-serif", background="white", padding=_PADDING, axis=axis)
+    done = chart.configure(
+        font="Arial, Helvetica, sans-serif", background="white", padding={**_PADDING, "top": top}, axis=axis
+    )
     done = done.configure_legend(
-        labelColor=_INK, labelFontSize=11, symbolOpacity=1, symbolType="circle", symbolDash=[1, 0]
+        labelColor=_INK, labelFontSize=12, symbolOpacity=1, symbolType="circle", symbolStrokeWidth=0
     )
-    done = done.configure_header(labelColor=_INK, labelFontSize=11).configure_view(stroke=None)
+    done = done.configure_header(labelColor=_INK, labelFontSize=12).configure_view(stroke=None)
     spec: dict[str, Any] = done.to_dict(validate=False)
     return spec

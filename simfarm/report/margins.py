@@ -93,11 +93,8 @@ def seats(shares: SignificanceReport) -> Section:
                     rules=(100 / len(seats),),
                 ),
                 numbers(
-                    ("seat", "games", "wins", shares.unit, "share %"),
-                    [
-                        (str(s.seat), number(s.games), number(s.wins), number(s.points), number(s.share, 3))
-                        for s in seats
-                    ],
+                    ("seat", "games", f"{shares.unit} made", "share %"),
+                    [(str(s.seat), number(s.games), number(s.points), number(s.share, 3)) for s in seats],
                 ),
             )
         )

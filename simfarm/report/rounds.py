@@ -33,8 +33,7 @@ def of_league(status: Status, name: str) -> Page:
         Section(
             "verdict",
             "Verdict",
-            (status.verdict(),),
-            tuple(f"{capital(r.title)}: {r.outcome()}." for r in status.rounds),
+            points=(status.verdict(), *(f"{capital(r.title)}: {r.outcome()}." for r in status.rounds)),
         ),
         *([_rounds(status)] if status.rounds else []),
     ]
