@@ -12,7 +12,7 @@ from socket import gethostname
 from simfarm.core.errors import StoreError
 from simfarm.store import Place, Run
 from simfarm.store.folder import Folder
-from simfarm.store.run import is_played
+from simfarm.store.place import is_played
 
 _LOOK_SECONDS = 0.1
 STOP_SECONDS = 60.0
@@ -88,6 +88,6 @@ def stop(run: Run) -> int:
                 raise StoreError(f"{place}: {there} was told to end and has not in {STOP_SECONDS:.0f} s")
         finally:
             os.close(handle)
-    except (PermissionError, ProcessLookupError, FileNotFoundError) as error:
+    except OSError as error:
         raise StoreError(f"{place}: {there} cannot be stopped: {error.strerror}") from None
     return driver.pid

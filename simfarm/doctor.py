@@ -179,12 +179,13 @@ def _space(folder: Path) -> str:
 def _compiler() -> Iterator[Finding]:
     def compiles() -> str:
         compiler = native.find_compiler()
+        limits = native.Limits(wall_seconds=PROBE_SECONDS)
         with tempfile.TemporaryDirectory(prefix="simfarm-doctor-") as scratch:
             (Path(scratch) / "try.c").write_text(
                 '#include <stdio.h>\nint main(void) { return puts("runs") < 0; }\n'
             )
             try:
-                native.call_compiler(compiler, ["try.c", "-o", "try"], Path(scratch), PROBE_SECONDS)
+                native.call_compiler(compiler, ["try.c", "-o", "try"], Path(scratch), limits)
             except native.CompileError as error:
                 raise OSError(f"{compiler.version}: {error}") from None
             said([f"{scratch}/try"])

@@ -83,7 +83,7 @@ def _add_round(archive: zipfile.ZipFile, attempt: Round) -> None:
     _add(archive, f"{top}/run/manifest.json", (run.path / "manifest.json").read_bytes())
     for file in {file.sha256: file for bot in run.config.bots for file in bot.files}.values():
         _add(archive, f"{top}/run/bots/{file.sha256}", file.data)
-    receipts = run.receipts()
+    receipts = list(run.committed(run.matchups()))  # whole, as their parts are
     _add(
         archive,
         f"{top}/run/receipts.jsonl",

@@ -2,14 +2,14 @@
 
 import json
 import re
-from collections.abc import Mapping
-from pathlib import Path
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 
 import polars as pl
 import polars.selectors as cs
 
 from simfarm.core.errors import ConfigError
-from simfarm.store import Run, find_run
+from simfarm.store import Run
 
 MATCHUPS = {
     "matchup": "key, as in the other tables",
@@ -23,10 +23,6 @@ MATCHUPS = {
     "seatings": "JSON: for each seating the bots by seat",
 }
 """Columns of the table ``matchups`` and what they mean."""
-
-
-_POINT = re.compile(r"""('(?:[^']|'')*'|"[^"]*"|--.*)|(?<![\w.])(\d+\.\d*|\.\d+)(?![\w.])""")
-"""Texts, quoted names and comments; or a number with a point, which polars takes for a decimal of few digits."""
 
 
 def matchups(run: Run) -> pl.DataFrame:
@@ -59,19 +55,64 @@ def matchups(run: Run) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=schema)
 
 
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """The rows of a run for a program, see :func:`simfarm.open_run`."""
+
+    run: Run
+
+    def games(self) -> pl.LazyFrame:
+        """The rows of the games: the table ``games``, or in a game without one the table of its scores.
+
+        Raises:
+            ConfigError: the run does not record it.
+        """
+        names = [table.name for table in self.run.engine.tables]
+        return self.table("games" if "games" in names else self.run.engine.score.table)
+
+    def table(self, name: str) -> pl.LazyFrame:
+        """All committed rows of a table, checked, in plan order: one of the engine's, or ``matchups``.
+
+        Raises:
+            ConfigError: there is no such table, or the run does not record it.
+        """
+        known = tables(self.run)
+        if name not in known:
+            optional = [table.name for table in self.run.engine.tables if table.optional]
+            hint = f' (it is written with record = ["{name}"] in the config)' if name in optional else ""
+            raise ConfigError(f"{self.run.place}: no table {name!r}{hint}; tables: {', '.join(known)}")
+        return known[name]
+
+    def sql(self, statement: str) -> pl.DataFrame:
+        """The answer to one SQL statement, see :func:`sql`."""
+        return sql(self.run, statement)
+
+
 def tables(run: Run) -> dict[str, pl.LazyFrame]:
     """All tables of a run by name; optional ones only if the run writes them."""
     names = [table.name for table in run.engine.tables if not table.optional or table.name in run.config.record]
     return {**{name: run.lazy(name) for name in names}, "matchups": matchups(run).lazy()}
 
 
+def contents(run: Run) -> pl.DataFrame:
+    """What can be asked: one row per table with its number of rows and the names of its columns."""
+    frames = tables(run)
+    return pl.DataFrame(
+        {
+            "table": list(frames),
+            "rows": [frame.select(pl.len()).collect().item() for frame in frames.values()],
+            "columns": [", ".join(frame.collect_schema().names()) for frame in frames.values()],
+        },
+        schema={"table": pl.String, "rows": pl.Int64, "columns": pl.String},
+    )
+
+
 def sql(run: Run, statement: str) -> pl.DataFrame:
     """The answer to one SQL statement (polars' dialect) over a run's tables.
 
-    Integers are 64 bits wide here, so that sums and differences do not wrap, and a number with a point is a float, so
-    that quotients keep their digits; a count without a name is called ``count``. Names are dictionary-coded, which is
+    Integers are 64 bits wide here, so that sums and differences do not wrap. Names are dictionary-coded, which is
     what makes grouping millions of rows quick; a statement that needs them as text (``like``, a join with
-    ``matchups``) is answered over text.
+    ``matchups``) is answered over text. A ``count(*)`` without a name of its own is called ``count``.
 
     Raises:
         ConfigError: the statement is not understood, changes something, or names what is not there.
@@ -79,65 +120,31 @@ def sql(run: Run, statement: str) -> pl.DataFrame:
     if not re.match(r"\s*(select|with|from|explain|show)\b", statement, re.IGNORECASE):
         raise ConfigError("query: rows are read only: the statement must begin with select or with")
     narrow = [pl.UInt8, pl.UInt16, pl.UInt32, pl.Int8, pl.Int16, pl.Int32]
-    floats = _POINT.sub(lambda match: match[1] or f"{match[2]}e0", statement)
-    plain = tables(run)
-    frames = {name: frame.with_columns(cs.by_dtype(narrow).cast(pl.Int64)) for name, frame in plain.items()}
+    frames = {name: frame.with_columns(cs.by_dtype(narrow).cast(pl.Int64)) for name, frame in tables(run).items()}
     texts = {name: frame.with_columns(cs.categorical().cast(pl.String)) for name, frame in frames.items()}
+    columns = {name: frame.collect_schema().names() for name, frame in frames.items()}
     try:
         try:
-            answer = pl.SQLContext(frames).execute(floats).collect(engine="streaming")
+            answer = pl.SQLContext(frames).execute(statement).collect(engine="streaming")
         except (pl.exceptions.SchemaError, pl.exceptions.InvalidOperationError):
-            answer = pl.SQLContext(texts).execute(floats).collect(engine="streaming")
+            answer = pl.SQLContext(texts).execute(statement).collect(engine="streaming")
     except (pl.exceptions.PolarsError, ValueError) as error:
-        reason = str(error).splitlines()[0].partition("; valid columns:")[0]
-        raise ConfigError(f"query: {reason}; {_known(statement, plain)}") from None
-    if "len" in answer.columns and "count" not in answer.columns and not re.search(r"\blen\b", statement):
-        answer = answer.rename({"len": "count"})
-    return answer
+        reason = str(error).splitlines()[0]
+        known = "" if "valid columns" in reason else f"; {_known(statement, columns)}"
+        raise ConfigError(f"query: {reason}{known}") from None
+    return _named(answer, statement)
 
 
-def _known(statement: str, frames: Mapping[str, pl.LazyFrame]) -> str:
-    """The columns of the tables that a statement names; of all, if it names none."""
-    named = [name for name in frames if re.search(rf"\b{name}\b", statement, re.IGNORECASE)]
-    columns = (f"{name} ({', '.join(frames[name].collect_schema())})" for name in named or frames)
-    return f"tables: {', '.join(frames)}; columns of {'; of '.join(columns)}"
+def _known(statement: str, columns: Mapping[str, Collection[str]]) -> str:
+    """The tables, and the columns of those that the statement names."""
+    words = set(re.findall(r"\w+", statement.lower()))
+    named = [f"columns of {name}: {', '.join(columns[name])}" for name in columns if name in words]
+    return "; ".join([f"tables: {', '.join(columns)}", *named])
 
 
-class Rows:
-    """A run's rows, as :func:`simfarm.open_run` gives them: every table a polars LazyFrame."""
-
-    def __init__(self, run: Run) -> None:
-        self._tables = tables(run)
-        self._main = run.engine.score.table
-
-    @property
-    def tables(self) -> tuple[str, ...]:
-        """Names of the tables."""
-        return tuple(self._tables)
-
-    def table(self, name: str) -> pl.LazyFrame:
-        """The committed rows of a table, in plan order; ``simfarm schema --tables`` tells the columns.
-
-        Raises:
-            ConfigError: the run has no such table.
-        """
-        if name not in self._tables:
-            raise ConfigError(f"this run has no table {name!r}; it has: {', '.join(self._tables)}")
-        return self._tables[name]
-
-    def games(self) -> pl.LazyFrame:
-        """The table that the game's score stands in: a row per game or, where a block is a whole match or a puzzle,
-        per bot and block."""
-        return self._tables[self._main]
-
-
-def open_run(path: str | Path) -> Rows:
-    """The rows of a run.
-
-    Args:
-        path: the run folder, the name of one in ``results/``, or a URI.
-
-    Raises:
-        StoreError: there is none.
-    """
-    return Rows(Run(find_run(str(path))))
+def _named(answer: pl.DataFrame, statement: str) -> pl.DataFrame:
+    """The answer with ``count(*)`` called ``count``: polars calls it ``len``, which nobody asked for."""
+    asked = re.search(r"\blen\b", statement, re.IGNORECASE)
+    if "len" not in answer.columns or "count" in answer.columns or asked:
+        return answer
+    return answer.rename({"len": "count"})

@@ -14,7 +14,7 @@ from simfarm.core.errors import ConfigError, ExecutorError
 from simfarm.core.model import Shard
 from simfarm.executors import ATTEMPTS, Executor, GivenUp
 from simfarm.plan import Gap, Pace, cut, gaps, size_of
-from simfarm.store import Coverage, Failure, Receipt, Run, write_part
+from simfarm.store import Coverage, Failure, Receipt, Run
 from simfarm.worker import Task, play_shard
 
 MOST_GIVEN_UP = 16
@@ -101,7 +101,7 @@ def play(run: Run, executor: Executor, report: Callable[[Progress], None], until
         shards = cut(run.engine, missing, pace)
         failed: list[GivenUp[Shard]] = []
         # closed here: in a traceback that is kept, an open generator would keep its workers until the program's end
-        with closing(executor.map(partial(play_shard, Task.of(run)), shards)) as results:
+        with closing(executor.map(partial(play_shard, Task.of(writer)), shards)) as results:
             for delivery in results:
                 if isinstance(delivery, GivenUp):
                     failed.append(delivery)
@@ -110,9 +110,7 @@ def play(run: Run, executor: Executor, report: Callable[[Progress], None], until
                         break
                     continue
                 receipt = delivery.receipt
-                for name, data in delivery.data.items():
-                    write_part(run.place, receipt.parts[name], data)
-                writer.commit(receipt)
+                writer.commit(receipt, delivery.data)
                 pace.note(receipt.stop - receipt.start, receipt.seconds)
                 games, played = progress.games + delivery.games, progress.played + delivery.games
                 progress = Progress(receipt, games, progress.total, played, time.monotonic() - started)
@@ -120,7 +118,7 @@ def play(run: Run, executor: Executor, report: Callable[[Progress], None], until
                 if until is not None and until.reached(receipt):
                     break
     if failed:
-        raise ExecutorError(_given_up(failed))
+        raise ExecutorError(_given_up(run, failed))
     return progress
 
 
@@ -129,12 +127,13 @@ def _failure(failed: GivenUp[Shard]) -> Failure:
     return Failure(shard.key, shard.start, shard.stop, failed.reason, failed.detail, now)
 
 
-def _given_up(failed: list[GivenUp[Shard]]) -> str:
+def _given_up(run: Run, failed: list[GivenUp[Shard]]) -> str:
     """What became of the shards that no worker could play, the first one in full."""
     first = failed[0]
-    more = f" and {len(failed) - 1} more" if len(failed) > 1 else ""
+    shards = "1 shard" if len(failed) == 1 else f"{len(failed)} shards"
     end = "the run was ended for it" if len(failed) > MOST_GIVEN_UP else "the rest of the run is committed"
     return (
-        f"blocks {first.item.start} to {first.item.stop} of matchup {first.item.key}{more} given up after "
-        f"{ATTEMPTS} tries, {end}; the same command tries again: {first.reason}: {first.detail}"
+        f"{shards} given up after {ATTEMPTS} tries, {end}; the same command tries again, simfarm status {run.place} "
+        f"shows them; the first: blocks {first.item.start} to {first.item.stop} of matchup {first.item.key}: "
+        f"{first.reason}: {first.detail}"
     )

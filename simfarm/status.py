@@ -76,7 +76,7 @@ class Observer:
         try:
             # the lock first: what is committed between the two looks is then no "ended early"
             driver, running = run.place.driver()
-            receipts = list(run.committed(run.matchups(), self._problem))
+            receipts = run.receipts(self._problem)
             self._count_faults(receipts)
         except OSError as error:
             raise StoreError(f"{run.place}: cannot be read: {reason(error)}") from None
@@ -120,7 +120,8 @@ class Observer:
         games = sum(
             (one.stop - one.start) * matchups[one.key].games for one in receipts if (one.at or 0.0) >= since
         )
-        return games / (now - since) if games else None
+        # a clock that was set back since leaves no time that could be told
+        return games / (now - since) if games and now > since else None
 
 
 def _last_lines(driver: Driver) -> tuple[str, ...]:

@@ -16,8 +16,7 @@ from simfarm.core.engine import Engine
 from simfarm.core.errors import ExecutorError, StoreError
 from simfarm.core.model import Shard
 from simfarm.schema import SCHEMA_VERSION, arrow_schema, complete
-from simfarm.store import Part, Receipt, Run, encode, part_of, place_at, write_part
-from simfarm.store.run import read_manifest
+from simfarm.store import Part, Receipt, Writer, encode, is_sitting, part_of, place_at, write_part
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,15 +27,16 @@ class Task:
     """Name of the engine."""
     address: str
     """The run's folder on the driver's machine, an absolute path, or its URI."""
-    identity: str
-    """The run's identity: a worker that finds it there can put parts in their place."""
+    sitting: str
+    """The driver's token: a worker that finds it there can put parts in their place."""
     versions: tuple[str, int, int]
     """Of simfarm, the engine's rules and the row schema on the driver's machine."""
 
     @classmethod
-    def of(cls, run: Run) -> "Task":
-        """The task of a run."""
-        return cls(run.engine.name, run.place.address, run.identity, _versions(run.engine))
+    def of(cls, writer: Writer) -> "Task":
+        """The task of a run that this process may commit to."""
+        run = writer.run
+        return cls(run.engine.name, run.place.address, writer.sitting, _versions(run.engine))
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +89,6 @@ def _versions(engine: Engine) -> tuple[str, int, int]:
 
 def _sees_run(task: Task) -> bool:
     try:
-        return bool(read_manifest(place_at(task.address))["identity"] == task.identity)
-    except StoreError:
+        return is_sitting(place_at(task.address), task.sitting)
+    except (StoreError, OSError):
         return False

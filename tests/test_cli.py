@@ -5,10 +5,14 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
+import typer
+from rich.text import Text
 
 from simfarm import registry
+from simfarm.cli import main
 
 CONFIG = 'engine = "coin"\n[plan]\ngames = 40\n[[bots]]\nname = "heads"\n[[bots]]\nname = "tails"\n'
 
@@ -112,6 +116,20 @@ def test_a_mistake_is_one_line_and_exit_code_2(place: Path, arguments: list[str]
     assert done.stderr.count("\n") == 1
 
 
+def test_help_shows_all_that_is_written() -> None:
+    """Typer reads help as Rich markup, in which a word in square brackets is a style and vanishes."""
+    texts: list[str] = []
+
+    def walk(command: Any) -> None:
+        texts.extend(text for item in (command, *command.params) if (text := getattr(item, "help", None)))
+        for inner in getattr(command, "commands", {}).values():
+            walk(inner)
+
+    walk(typer.main.get_command(main.app))
+    assert len(texts) > 100
+    assert [text for text in texts if Text.from_markup(text).plain.rstrip() != text.rstrip()] == []
+
+
 def test_usage_errors_and_help(tmp_path: Path) -> None:
     assert simfarm("run", cwd=tmp_path).returncode == 2
     assert simfarm("fly", cwd=tmp_path).returncode == 2
@@ -157,6 +175,14 @@ def test_a_bundled_bot_under_another_name_plays_itself(tmp_path: Path) -> None:
     answer = json.loads(simfarm("play", "coin", *bots, "-f", "json", cwd=tmp_path).stdout)
     assert [bot["name"] for bot in answer["bots"]] == ["again", "heads"]
     assert answer["faults"] == {}
+
+
+def test_play_says_what_a_bot_said_last(tmp_path: Path) -> None:
+    (tmp_path / "bad.py").write_text("print(1))")
+    play = ("play", "blackjack", "-b", "mine:bad.py", "-b", "dflat", "--games", "2")
+    assert "SyntaxError" in json.loads(simfarm(*play, "-f", "json", cwd=tmp_path).stdout)["stderr"]["mine"]
+    text = " ".join(simfarm(*play, cwd=tmp_path).stdout.split())
+    assert "mine is at fault: exited 1; its standard error ends: SyntaxError: unmatched ')'" in text
 
 
 def test_another_verdict_is_no_other_run(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ from simfarm.core.errors import ExecutorError
 from simfarm.core.model import Shard, Termination
 from simfarm.executors.local import LocalExecutor
 from simfarm.status import Observer
-from simfarm.store import Run
+from simfarm.store import Run, bucket
 from simfarm.store.verify import Kind, verify
 from simfarm.worker import Delivery, Task, play_shard
 from tests.conftest import Coin
@@ -72,29 +72,52 @@ def test_the_same_shard_four_times_at_once(coin: Coin, tmp_path: Path) -> None:
     play(clean)
     targets = [Run.create(tmp_path / "run", config), Run.create(f"file://{tmp_path}/store/run", config)]
     ((key, matchup),) = config.planned()
-    jobs = [(Task.of(run), Shard(matchup, key, 0, 400)) for run in targets for _ in range(4)]
-    with closing(LocalExecutor(4).map(play_one, iter(jobs))) as results:
-        deliveries = list(results)
     for run in targets:
         with run.writer() as writer:
-            for delivery in deliveries:
-                assert isinstance(delivery, Delivery)
-                writer.commit(delivery.receipt)
+            jobs = [(Task.of(writer), Shard(matchup, key, 0, 400))] * 4
+            with closing(LocalExecutor(4).map(play_one, iter(jobs))) as results:
+                for delivery in results:
+                    assert isinstance(delivery, Delivery)
+                    assert not delivery.data, "workers see the place"
+                    writer.commit(delivery.receipt)
         assert rows_of(run.place.address).equals(rows_of(clean.path))
         assert verify(run.place.address).passed
         assert play(Run(run.place.address)).played == 0
 
 
-def test_a_driver_that_ends_between_data_and_receipt(coin: Coin, tmp_path: Path, where: str) -> None:
-    """The parts are there, the receipt is not: the shard does not count and is played again."""
-    config = coin(games=50)
+KILLED = """
+import os, signal, sys
+from simfarm import run as runs
+from simfarm.executors.local import LocalExecutor
+from simfarm.store import Run
+run = Run(sys.argv[1])
+append, lines = type(run.place).append, []
+def kill(place, line):
+    lines.append(line)
+    if len(lines) == 3:
+        os.kill(os.getpid(), signal.SIGKILL)
+    append(place, line)
+type(run.place).append = kill
+runs.play(run, LocalExecutor(1), lambda progress: None)
+"""
+
+
+def test_a_driver_that_is_killed_between_data_and_receipt(coin: Coin, tmp_path: Path, where: str) -> None:
+    """The third shard's parts are there, its receipt is not: it does not count and is played again."""
+    config = coin(games=400)
     clean, run = Run.create(tmp_path / "clean", config), Run.create(where, config)
     play(clean)
-    ((key, matchup),) = config.planned()
-    play_shard(Task.of(run), Shard(matchup, key, 0, 24))
-    assert rows_of(where).height == 0
-    assert [finding.kind for finding in verify(where).findings] == [Kind.STRAY]
-    assert play(Run(where)).played == 50
+    killed = subprocess.run([sys.executable, "-c", KILLED, where], capture_output=True, text=True, check=False)
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    kept = Run(where).receipts()
+    assert len(kept) == 2
+    if "://" in where:  # its claim outlives it by the lease
+        (claim,) = run.place.sizes("lock")
+        old = time.time() - bucket.LEASE - 1
+        os.utime(tmp_path / "store" / "run" / claim, (old, old))
+    assert Kind.STRAY in {finding.kind for finding in verify(where).findings}
+    assert play(Run(where)).played == 400 - sum(receipt.stop - receipt.start for receipt in kept)
+    assert Run(where).receipts()[:2] == kept
     assert rows_of(where).equals(rows_of(clean.path))
     assert verify(where, repair=True).passed
     assert rows_of(where).equals(rows_of(clean.path))

@@ -1,273 +1,215 @@
-"""The page of a run and of a league: complete, safe with hostile texts, the same figures as the other reports, and
-drawn by a browser at every width."""
+"""The page of ``simfarm report html`` in a real browser: each game, a league, and texts that mean harm."""
 
-import json
+import os
 import re
-import sys
-from collections.abc import Callable, Generator, Iterable
-from html.parser import HTMLParser
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TypeVar
+from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
-from simfarm.cli.main import app
-from simfarm.config import build_config, load_config
-from simfarm.core.errors import StoreError, ToolError
+from simfarm import run as runs
+from simfarm.config import build_config
 from simfarm.core.model import BotSpec
+from simfarm.executors.local import LocalExecutor
 from simfarm.league import League
-from simfarm.report.html import html, write_html
-from simfarm.report.league import Status
-from simfarm.report.page import Page, Section
-from simfarm.report.render import Column, Table
-from simfarm.report.repeat import config_text
+from simfarm.report.charts import Interval, intervals
+from simfarm.report.figure import ChartFormat, Figure, write_charts
+from simfarm.report.html import write_html
+from simfarm.report.page import Page, Section, numbers
 from simfarm.report.rounds import of_league
 from simfarm.report.sections import of_run
-from simfarm.report.significance import significance
-from simfarm.run import Progress, play
 from simfarm.store import Run
-from tests.browser import chromium, look, print_pdf
-from tests.conftest import Coin
+from tests.browser import PROGRAM, Browser, browser
+from tests.test_cli import simfarm as command
 
-Item = TypeVar("Item")
-Result = TypeVar("Result")
-HOSTILE = "<script>alert('x')</script><img src=http://example.org/x onerror=alert(1)>\"'&"
-LIMIT = 3_000_000
-CONFIGS = Path(__file__).parent.parent / "configs"
+pytestmark = pytest.mark.skipif(
+    PROGRAM is None and "CI" not in os.environ, reason="no browser here: apt-get install chromium"
+)
 
-
-class Here:
-    """Plays in this process, since starting others takes longer than these few games."""
-
-    workers = 1
-
-    def map(self, function: Callable[[Item], Result], items: Iterable[Item]) -> Generator[Result, None, None]:
-        """Function of each item."""
-        yield from map(function, items)
-
-
-class Parsed(HTMLParser):
-    """What a page consists of."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.tags: list[str] = []
-        self.ids: list[str] = []
-        self.addresses: list[str] = []
-        self.headings: list[int] = []
-        self.texts: list[str] = []
-        self.handlers: list[str] = []
-        self.feed(text)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.append(tag)
-        for name, value in attrs:
-            if name == "id":
-                self.ids.append(value or "")
-            if name in ("src", "href", "xlink:href", "srcset", "action", "data"):
-                self.addresses.append(value or "")
-            if name.startswith("on"):
-                self.handlers.append(name)
-        if re.fullmatch("h[1-6]", tag):
-            self.headings.append(int(tag[1]))
-
-    def handle_data(self, data: str) -> None:
-        self.texts.append(data)
+EVIL = """<script>document.title='owned'</script><img src="x" onerror="document.title='owned'">'&amp;"""
+MOST_BYTES = 3_000_000
+GAMES: Mapping[str, tuple[dict[str, Any], tuple[str, ...]]] = {
+    "uno": ({"games": 20_000}, ("veteran", "sparring_points", "sparring_tempo", "first_legal")),
+    "blackjack": ({"games": 60, "repeats": 2}, ("basic_strategy", "dflat", "drandom")),
+    "duel": ({"games": 24, "block": 4}, ("odds", "mirror", "sample")),
+    "poker_run": ({"seeds": ["1-2", "1001-1004"]}, ("baseline", "planner_quick")),
+}
+FIGURES = {
+    "uno": "over-games margins shares seats bots-by-seat seatings terminations distribution-1 distribution-2",
+    "blackjack": "balances last shares pairings terminations times-1 times-2 times-3 distribution-1 distribution-2",
+    "duel": "means-1 paired-1 shares pairings seats bots-by-seat terminations times-1 distribution-1 distribution-2",
+    "poker_run": "means-1 paired-1 means-2 paired-2 terminations times-1 distribution-1 distribution-2 curve-1",
+    "league": "rounds round-01-balances round-01-pairings terminations times-1 times-2 times-3 distribution-1",
+}
+"""The charts that rows of the games above have something for; a page may have more."""
 
 
-def played(path: Path, config: object) -> Run:
-    """The run of a config, played."""
-    run = Run.create(path, config)  # type: ignore[arg-type]
-    play(run, Here(), _ignore)
+@pytest.fixture(scope="module")
+def tab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    with browser(tmp_path_factory.mktemp("browser")) as opened:
+        yield opened
+
+
+def play(folder: Path, engine: str, plan: dict[str, Any], bots: list[BotSpec]) -> Run:
+    run = Run.create(folder, build_config(engine, bots, seed=7, plan=plan, where="test"))
+    runs.play(run, LocalExecutor(2), lambda progress: None)
     return run
 
 
-def _ignore(progress: Progress) -> None:
-    """Reports nothing."""
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Page, Path]]:
+    """A page of each game and of a league, as values and as files."""
+    folder = tmp_path_factory.mktemp("pages")
+    made = {}
+    for engine, (plan, bots) in GAMES.items():
+        made[engine] = of_run(play(folder / f"{engine}-run", engine, plan, [BotSpec(bot) for bot in bots]))
+    config = folder / "league.toml"
+    names = "".join(f'[[bots]]\nname = "{bot}"\n' for bot in GAMES["blackjack"][1])
+    config.write_text(
+        f'engine = "blackjack"\nseed = 21\n[plan]\ngames = 60\n[rules]\nstart_balance = 1000\n{names}'
+    )
+    League.new(folder / "league", config)
+    league = League(folder / "league")
+    with league.playing():
+        while (opened := league.open_next()) is not None:
+            runs.play(opened, LocalExecutor(2), lambda progress: None)
+    made["league"] = of_league(league.status(), "league")
+    files = {}
+    for name, page in made.items():
+        write_html(page, folder / f"{name}.html")
+        files[name] = (page, folder / f"{name}.html")
+    return files
 
 
-def sound(text: str) -> Parsed:
-    """A page that needs nothing, runs nothing and is in order."""
-    page = Parsed(text)
-    assert len(text.encode()) < LIMIT
-    assert "script" not in page.tags
-    assert not page.handlers
-    assert all(address.startswith(("#", "data:,")) for address in page.addresses), page.addresses
-    assert len(page.ids) == len(set(page.ids))
-    assert page.headings[0] == 1
-    assert page.headings.count(1) == 1
-    assert all(after <= before + 1 for before, after in zip(page.headings, page.headings[1:], strict=False))
-    assert page.tags.count("figure") == page.tags.count("figcaption")
-    assert page.tags.count("table") >= page.tags.count("figure")
-    assert page.tags.count("caption") == page.tags.count("table")
-    assert 'lang="en"' in text
-    assert text.count('role="img"') == page.tags.count("figure")
-    return page
+@pytest.mark.parametrize("name", FIGURES)
+def test_a_page(tab: Browser, pages: dict[str, tuple[Page, Path]], name: str) -> None:
+    page, path = pages[name]
+    assert path.stat().st_size < MOST_BYTES
+    tab.open(path, 1280)
+    assert tab.requests() == [path.as_uri()], "nothing but the file itself is asked for"
+    assert tab.complaints() == []
+    assert tab.value("document.title") == page.title
+    assert tab.value("document.querySelector('h2').textContent") == "Verdict", "the verdict comes first"
+    figures = tab.value(
+        """Object.fromEntries([...document.querySelectorAll('figure')].map(figure => [figure.id.slice(7), {
+            marks: figure.querySelectorAll('svg [class*=mark-] path > title').length,
+            texts: figure.querySelectorAll('svg text').length,
+            label: figure.querySelector('svg').getAttribute('aria-label'),
+            rows: figure.querySelectorAll('tbody tr').length,
+            drawn: figure.querySelector('svg').getBoundingClientRect().height,
+        }]))"""
+    )
+    assert set(FIGURES[name].split()) <= set(figures)
+    assert list(figures) == [figure.name for figure in page.figures()]
+    for figure in page.figures():
+        seen = figures[figure.name]
+        assert seen["marks"] > 0, f"{figure.name} shows nothing"
+        assert seen["texts"] > 0
+        assert seen["drawn"] > 40
+        assert seen["label"] == f"{figure.title}. {figure.text}"
+        assert seen["rows"] == len(figure.table.rows) > 0
+    ids = tab.value("[...document.querySelectorAll('[id]')].map(element => element.id)")
+    assert len(ids) == len(set(ids))
+    assert tab.value("document.querySelector('#repeat pre').textContent").startswith("engine = ")
+    tab.open(path, 390)
+    assert tab.value("document.documentElement.scrollWidth") <= 390, "a phone need not scroll sideways"
+    assert tab.complaints() == []
 
 
-def test_a_page_has_the_figures_of_the_report(coin: Coin, tmp_path: Path) -> None:
-    run = played(tmp_path / "run", coin(games=400, heads="heads", tails="tails", both="heads"))
-    page = of_run(run)
-    text = html(page)
-    parsed = sound(text)
-    cells = set(parsed.texts)
-    for table in significance(run).tables:
-        for row in table.rows:
-            assert cells.issuperset(cell for cell in row if cell), table.title
-    names = [section.name for section in page.sections]
-    assert names[0] == "verdict"
-    assert {"over-games", "margins", "pairings", "terminations", "full", "repeat"} <= set(names)
-    for bot in run.config.bots:
-        assert bot.hash in text
-    assert "default-src 'none'" in text
+def test_marks_are_those_of_the_rows(tab: Browser, pages: dict[str, tuple[Page, Path]]) -> None:
+    _, path = pages["uno"]
+    tab.open(path, 1280)
+    marks = "document.querySelectorAll('#figure-{} .mark-{} path').length"
+    assert tab.value(marks.format("seatings", "rect")) == 24 * 4
+    assert tab.value(marks.format("shares", "symbol")) == 4
+    assert tab.value(marks.format("margins", "symbol")) == 3
+    assert tab.value("document.querySelectorAll('#figure-over-games .mark-line path').length") == 3
 
 
-def test_hostile_texts_stay_texts() -> None:
-    table = Table(HOSTILE, (Column(HOSTILE),), ((HOSTILE,),))
-    section = Section("x", HOSTILE, (HOSTILE,), (HOSTILE,), (), (table,), ((HOSTILE, HOSTILE),))
-    text = html(Page(HOSTILE, HOSTILE, (section,)))
-    page = sound(text)
-    assert "img" not in page.tags
-    assert page.texts.count(HOSTILE) == 12
-    assert "<script" not in text.casefold()
+def test_dark_mode(tab: Browser, pages: dict[str, tuple[Page, Path]]) -> None:
+    _, path = pages["uno"]
+    look = """[getComputedStyle(document.body).backgroundColor,
+        getComputedStyle(document.querySelector('#figure-shares svg text')).fill,
+        getComputedStyle(document.querySelector('#figure-shares svg .mark-symbol path')).fill]"""
+    tab.open(path, 800)
+    light = tab.value(look)
+    tab.open(path, 800, dark=True)
+    dark = tab.value(look)
+    assert [brightness(colour) > 128 for colour in light[:2]] == [True, False]
+    assert [brightness(colour) > 128 for colour in dark[:2]] == [False, True]
+    assert brightness(dark[2]) > brightness(light[2])
+    inks = tab.value(
+        """[...document.querySelectorAll('svg [fill], svg [stroke]')].flatMap(e => [e.getAttribute('fill'),
+        e.getAttribute('stroke')]).filter(c => c && c.startsWith('#'))"""
+    )
+    assert inks == [], "a colour that dark mode does not change"
 
 
-def test_an_author_and_a_command_are_hostile_too(coin: Coin, tmp_path: Path) -> None:
-    config = coin(games=20)
-    (tmp_path / "x.txt").write_text("heads")
-    specs = [BotSpec(n, file=str(tmp_path / "x.txt"), author=HOSTILE) for n in ("a", "b")]
-    run = played(tmp_path / "run", build_config("coin", specs, plan={"games": 20}, where="test"))
-    assert config.engine == "coin"
-    page = sound(html(of_run(run)))
-    assert HOSTILE in page.texts
+def brightness(colour: str) -> float:
+    return sum(map(int, re.findall(r"\d+", colour)[:3])) / 3
 
 
-def test_a_run_that_has_barely_begun(coin: Coin, tmp_path: Path) -> None:
-    run = Run.create(tmp_path / "run", coin(games=40))
-    page = of_run(run)
-    sound(html(page))
-    assert page.summary.startswith("0 of 40 games")
+def test_paper(tab: Browser, pages: dict[str, tuple[Page, Path]]) -> None:
+    _, path = pages["uno"]
+    hidden = """[...document.querySelectorAll('details:not([open]) table')].filter(
+        table => !table.checkVisibility()).length"""
+    tab.open(path, 718)
+    assert tab.value(hidden) > 0, "long tables are folded on a screen"
+    tab.open(path, 718, media="print", dark=True)
+    assert tab.value(hidden) == 0, "paper cannot be unfolded"
+    assert brightness(tab.value("getComputedStyle(document.body).backgroundColor")) > 200
+    assert tab.value("document.documentElement.scrollWidth") <= 718, "nothing is cut at the paper's edge"
+    paper = tab.pdf()
+    assert paper.startswith(b"%PDF")
+    assert paper.count(b"/Type /Page\n") > 2
 
 
-def test_many_bots_stay_below_the_limit(coin: Coin, tmp_path: Path) -> None:
-    bots = {f"bot_{number:03}_{'x' * 50}": "heads" if number % 2 else "tails" for number in range(26)}
-    run = played(tmp_path / "run", coin(games=4, **bots))
-    sound(html(of_run(run)))
+def test_a_hostile_run(tab: Browser, tmp_path: Path) -> None:
+    file = tmp_path / "<img src=x onerror=alert(1)>.txt"
+    file.write_text("heads")
+    bots = [BotSpec("heads", file=str(file), author=EVIL), BotSpec("tails")]
+    page = of_run(play(tmp_path / "<b>run", "coin", {"games": 20}, bots))
+    write_html(page, tmp_path / "report.html")
+    tab.open(tmp_path / "report.html", 1280)
+    assert tab.value("document.title") == "<b>run: coin"
+    assert tab.value("document.querySelectorAll('script, img, b, main iframe').length") == 0
+    text = tab.value("document.body.textContent")
+    assert EVIL in text
+    assert file.name in text
+    assert tab.complaints() == []
 
 
-def league(folder: Path) -> Status:
-    """A league of four after two rounds."""
-    lines = ['engine = "coin"', "seed = 3", "[plan]", "games = 9"]
-    for name, side in (("a", "heads"), ("b", "tails"), ("c", "heads"), ("d", "tails")):
-        (folder / f"{name}.txt").write_text(side)
-        lines += ["[[bots]]", f'name = "{name}"', f'file = "{name}.txt"']
-    (folder / "league.toml").write_text("\n".join(lines))
-    made = League.new(folder / "league", folder / "league.toml")
-    for _ in range(2):
-        upcoming = made.open_next()
-        assert upcoming is not None
-        play(upcoming, Here(), _ignore)
-    return made.status()
+def test_hostile_texts_everywhere(tab: Browser, tmp_path: Path) -> None:
+    table = numbers(("bot", EVIL), [(EVIL, EVIL)])
+    chart = intervals([Interval.around(EVIL, 1.0, 0.5), Interval.around("b", 2.0, 0.5)], EVIL)
+    figure = Figure("evil", EVIL, EVIL, chart, table)
+    section = Section("evil-section", EVIL, (EVIL,), (EVIL,), (figure,), (table,), ((EVIL, EVIL),))
+    write_html(Page(EVIL, EVIL, (section,)), tmp_path / "report.html")
+    tab.open(tmp_path / "report.html", 1280)
+    assert tab.value("document.title") == EVIL
+    assert tab.value("document.querySelectorAll('script, img').length") == 0
+    assert tab.value("document.querySelector('svg').textContent.includes('<script>')")
+    assert tab.requests() == [(tmp_path / "report.html").as_uri()]
+    assert tab.complaints() == []
 
 
-def test_a_league_shows_who_went_when(tmp_path: Path) -> None:
-    status = league(tmp_path)
-    page = of_league(status, "hill")
-    parsed = sound(html(page))
-    out = [name for played_round in status.rounds for name in played_round.eliminated]
-    assert out
-    assert status.verdict() in parsed.texts
-    rounds = next(section for section in page.sections if section.name == "rounds").figures[0].table
-    gone = {row[0] for row in rounds.rows if any("goes" in cell for cell in row)}
-    assert gone == set(out)
+@pytest.mark.parametrize(("format", "start"), [(ChartFormat.SVG, b"<svg"), (ChartFormat.PNG, b"\x89PNG")])
+def test_chart_files(
+    pages: dict[str, tuple[Page, Path]], tmp_path: Path, format: ChartFormat, start: bytes
+) -> None:
+    figures = list(pages["duel"][0].figures())
+    paths = write_charts(figures, tmp_path / "charts", format)
+    assert sorted(paths) == sorted((tmp_path / "charts").iterdir())
+    assert [path.name for path in paths] == [f"{figure.name}.{format}" for figure in figures]
+    assert all(path.read_bytes().startswith(start) for path in paths)
 
 
-@pytest.mark.parametrize(
-    "name", ["uno-demo", "uno-shared-deals", "duel-demo", "blackjack-quick", "poker-run-quick", "duel-sweep"]
-)
-def test_the_config_on_the_page_plays_the_same_cells(name: str, tmp_path: Path) -> None:
-    run = Run.create(tmp_path / "run", load_config(CONFIGS / f"{name}.toml"))
-    (tmp_path / "again.toml").write_text(config_text(run))
-    assert dict(load_config(tmp_path / "again.toml").planned()).keys() == run.matchups().keys()
-
-
-def test_bots_of_ones_own_are_named_by_file(coin: Coin, tmp_path: Path) -> None:
-    run = Run.create(tmp_path / "run", coin(games=8, mine="heads", yours="tails"))
-    (tmp_path / "again.toml").write_text(config_text(run))
-    assert dict(load_config(tmp_path / "again.toml").planned()).keys() == run.matchups().keys()
-
-
-def test_the_command_writes_page_and_charts(coin: Coin, tmp_path: Path) -> None:
-    played(tmp_path / "run", coin(games=200))
-    arguments = ["report", "html", str(tmp_path / "run"), "--out", str(tmp_path / "r.html")]
-    done = CliRunner().invoke(app, [*arguments, "--charts", str(tmp_path / "svg")], catch_exceptions=False)
-    assert done.exit_code == 0, done.output
-    names = {path.stem for path in (tmp_path / "svg").iterdir()}
-    assert f"{(tmp_path / 'r.html').stat().st_size:,} bytes" in done.output
-    assert {"shares", "margins", "over-games"} <= names
-    assert all(path.read_text().startswith("<svg") for path in (tmp_path / "svg").iterdir())
-    report = [
-        "report",
-        "significance",
-        str(tmp_path / "run"),
-        "--format",
-        "json",
-        "--charts",
-        str(tmp_path / "png"),
-    ]
-    done = CliRunner().invoke(app, [*report, "--chart-format", "png"], catch_exceptions=False)
-    assert json.loads(done.stdout)["report"] == "significance"
-    assert {path.stem for path in (tmp_path / "png").iterdir()} == names
-    assert all(path.read_bytes().startswith(b"\x89PNG") for path in (tmp_path / "png").iterdir())
-
-
-def test_errors_are_one_line(coin: Coin, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    page = of_run(Run.create(tmp_path / "run", coin(games=4)))
-    with pytest.raises(StoreError, match=r"no/r.html: cannot be written: No such file"):
-        write_html(page, tmp_path / "no" / "r.html")
-    monkeypatch.setitem(sys.modules, "vl_convert", None)
-    with pytest.raises(ToolError, match=r"vl_convert: pip install 'simfarm\[report\]'"):
-        html(page)
-
-
-@pytest.mark.slow
-def test_a_browser_draws_every_page(tmp_path: Path) -> None:
-    """Quick sizes of the four games and of a league, on a phone and on a desk, light and dark, on paper."""
-    chromium()
-    pages = []
-    for name, plan in {
-        "uno-demo": {"games": 4800},
-        "duel-demo": {"games": 40, "block": 2},
-        "blackjack-quick": {"games": 40, "repeats": 2},
-        "poker-run-quick": {"seeds": ["1-2", "1001-1022"]},
-    }.items():
-        file = load_config(CONFIGS / f"{name}.toml")
-        specs = [BotSpec(bot.name) for bot in file.bots if bot.name != "planner_quick"]
-        specs += [BotSpec("again", file=str(CONFIGS.parent / "engines/poker_run/bots/baseline.toml"))] * (
-            file.engine == "poker_run"
-        )
-        rules = {"level": "native"} if file.engine == "uno" else {}
-        config = build_config(
-            file.engine, specs, seed=file.seed, plan={"planner": file.planner, **plan}, rules=rules, where=name
-        )
-        pages.append(tmp_path / f"{name}.html")
-        write_html(of_run(played(tmp_path / name, config)), pages[-1])
-    pages.append(tmp_path / "league.html")
-    write_html(of_league(league(tmp_path), "hill"), pages[-1])
-    for dark in (False, True):
-        for seen in look(pages, (390, 1200), tmp_path, dark):
-            where = f"{seen.page} at {seen.width}, dark: {dark}"
-            assert seen.loaded == [], where
-            assert seen.overflow <= 0, where
-            assert seen.headings[0] == 1, where
-            assert len(seen.charts) >= 4, where
-            for chart in seen.charts:
-                assert chart["marks"] > 0, (where, chart)
-                assert chart["cut"] == [], (where, chart)
-                assert chart["letters"] > 9, (where, chart)
-                assert chart["rows"] > 0, (where, chart)
-            paper, ink = (sum(map(int, re.findall(r"\d+", colour)[:3])) for colour in (seen.paper, seen.ink))
-            assert (paper < ink) == dark, where
-            assert abs(paper - ink) > 400, where
-    assert print_pdf(pages[0], tmp_path).startswith(b"%PDF")
+def test_a_report_writes_charts_beside_itself(pages: dict[str, tuple[Page, Path]], tmp_path: Path) -> None:
+    page, path = pages["duel"]
+    run = str(path.with_name("duel-run"))
+    done = command("report", "leaderboard", run, "--charts", "c", "--chart-format", "png", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    names = sorted(f"{figure.name}.png" for figure in page.figures())
+    assert sorted(file.name for file in (tmp_path / "c").iterdir()) == names
+    assert f"{len(names)} charts in c/" in done.stderr

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -20,8 +21,9 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def build(word: str = "yes", source: bytes = MAIN) -> Path:
-    return native.build({"main.c": source}, [native.Unit("main.c", ("-O2", f'-DWORD="{word}"'))])
+def build(word: str = "yes", source: bytes = MAIN, limits: native.Limits = native.OWN_LIMITS) -> Path:
+    unit = native.Unit("main.c", ("-O2", f'-DWORD="{word}"'))
+    return native.build({"main.c": source}, [unit], limits=limits)
 
 
 def test_equal_content_is_built_once_and_anything_else_again(cache: Path) -> None:
@@ -48,21 +50,62 @@ def test_a_compile_error_leaves_nothing_and_says_where(cache: Path) -> None:
     assert [path for path in cache.rglob("*") if path.is_file()] == []
 
 
-def test_a_compiler_that_takes_for_ever_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(native, "COMPILE_SECONDS", 0.5)
-    with pytest.raises(native.CompileError, match="did not finish within"):
-        build(source=b'#include "/dev/zero"\n')
+def test_a_compiler_that_takes_for_ever_is_ended() -> None:
+    growing = b"#define A(x) x x x x x x x x\nint y = A(A(A(A(A(A(A(A(A(A(A(A(1))))))))))));\n"
+    with pytest.raises(native.CompileError, match=r"^the compiler did not finish within 1 s of CPU time$"):
+        build(source=growing, limits=native.Limits(cpu_seconds=1, memory=8 << 30))
 
 
-def test_a_compiler_that_takes_too_much_memory_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(native, "COMPILE_BYTES", 100 << 20)
+def is_read(pipe: Path) -> bool:
+    """Whether anybody has a named pipe open for reading: it refuses a writer that does not wait otherwise."""
+    try:
+        os.close(os.open(pipe, os.O_WRONLY | os.O_NONBLOCK))
+    except OSError:
+        return False
+    return True
+
+
+def test_a_compiler_that_waits_is_ended_with_all_that_it_started(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "never.h")
+    source = f'#include "{tmp_path}/never.h"\n'.encode()
+    with pytest.raises(native.CompileError, match=r"^the compiler did not finish within 0\.5 s$"):
+        build(source=source, limits=native.Limits(wall_seconds=0.5))
+    deadline = time.monotonic() + 20
+    while is_read(tmp_path / "never.h"):
+        assert time.monotonic() < deadline, "the compiler itself has outlived its driver"
+
+
+@pytest.mark.parametrize(
+    "source", [b"char x[40 << 20] = {1};\n", b"#define A x\nint y = " + b"A + " * 400_000 + b"A;\n"]
+)
+def test_a_compiler_that_writes_too_much_is_ended(source: bytes) -> None:
+    limits = native.Limits(file=1 << 20)
+    with pytest.raises(native.CompileError, match=r"^the compiler wrote more than 1 MiB$"):
+        build(source=source, limits=limits)
+
+
+@pytest.mark.parametrize("target", ["/dev/zero", "/dev/full", "a giant file"])
+def test_a_bot_that_includes_what_has_no_end_is_refused_soon(target: str, tmp_path: Path) -> None:
+    path = Path(target)
+    if target == "a giant file":
+        path = tmp_path / "giant.h"
+        with path.open("wb") as file:
+            file.truncate(3 << 30)
+    started = time.monotonic()
+    with pytest.raises(native.CompileError):
+        build(source=f'#include "{path}"\n'.encode() + MAIN, limits=native.BOT_LIMITS)
+    assert time.monotonic() - started < 40
+
+
+def test_a_compiler_that_takes_too_much_memory_is_ended() -> None:
     with pytest.raises(native.CompileError, match="memory"):
         build(
             source=b"char x[] = {"
             + b"1," * 10
             + b"};\n"
             + b"#define A(x) x x x x x x x x\n"
-            + b"int y = A(A(A(A(A(A(A(A(A(A(A(A(1))))))))))));\n"
+            + b"int y = A(A(A(A(A(A(A(A(A(A(A(A(1))))))))))));\n",
+            limits=native.Limits(memory=100 << 20),
         )
 
 

@@ -1,123 +1,127 @@
-"""Rows as SQL and as frames: what a person types, and what a script reads."""
+"""Rows for people and programs: ``simfarm query`` as it is typed, and ``simfarm.open_run``."""
 
-import io
 import json
+import os
+import pty
 import subprocess
 import sys
 from pathlib import Path
 
 import polars as pl
 import pytest
-from typer.testing import CliRunner
 
 import simfarm
 from simfarm import query
-from simfarm.cli.main import app
-from simfarm.core.errors import ConfigError, SimfarmError, StoreError
+from simfarm import run as runs
+from simfarm.core.errors import ConfigError, StoreError
+from simfarm.executors.local import LocalExecutor
 from simfarm.store import Run
 from tests.conftest import Coin
-from tests.test_html import played
+from tests.test_cli import CONFIG
+from tests.test_cli import simfarm as command
 
-GAMES = 60
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the run ``results/c`` of 40 tosses."""
+    folder = tmp_path_factory.mktemp("place")
+    (folder / "c.toml").write_text(CONFIG)
+    assert command("run", "c.toml", "-q", cwd=folder).returncode == 0
+    return folder
+
+
+def test_without_a_statement_tables_are_listed(place: Path) -> None:
+    tables = json.loads(command("query", "c", "--format", "json", cwd=place).stdout)
+    assert [(row["table"], row["rows"]) for row in tables] == [("tosses", 40), ("matchups", 1)]
+    assert "block" in tables[0]["columns"].split(", ")
+    shown = command("query", "c", cwd=place).stdout
+    assert tables[0]["columns"] in shown, "no column is cut"
+
+
+def test_rows_go_to_a_file_in_every_format(place: Path, tmp_path: Path) -> None:
+    statement = "select block, winner from tosses order by block"
+    for format in ("table", "csv", "json", "parquet"):
+        out = tmp_path / f"rows.{format}"
+        done = command("query", "c", statement, "-f", format, "--out", str(out), cwd=place)
+        assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    rows = pl.read_parquet(tmp_path / "rows.parquet")
+    assert rows["block"].to_list() == list(range(40))
+    assert pl.read_csv(tmp_path / "rows.csv").rows() == rows.cast({"winner": pl.String}).rows()
+    assert json.loads((tmp_path / "rows.json").read_text()) == rows.to_dicts()
+    assert (tmp_path / "rows.table").read_text().count("\n") > 40
+    nowhere = command("query", "c", statement, "--out", "none/rows.csv", cwd=place)
+    assert (nowhere.returncode, nowhere.stderr) == (
+        2,
+        "simfarm: none/rows.csv: cannot be written: No such file or directory\n",
+    )
+
+
+def test_parquet_is_for_pipes_not_for_terminals(place: Path) -> None:
+    typed = [str(Path(sys.executable).with_name("simfarm")), "query", "c", "-f", "parquet"]
+    piped = subprocess.run(typed, cwd=place, capture_output=True, check=True).stdout
+    assert pl.read_parquet(piped)["table"].to_list() == ["tosses", "matchups"]
+    ours, theirs = pty.openpty()
+    done = subprocess.run(typed, cwd=place, stdout=theirs, stderr=subprocess.PIPE, text=True, check=False)
+    os.close(theirs)
+    os.close(ours)
+    assert (done.returncode, done.stderr) == (
+        2,
+        "simfarm: query: parquet is not for a terminal: name a file with --out\n",
+    )
+
+
+def test_mistakes_name_what_is_known(place: Path) -> None:
+    for statement, told in (
+        ("select 1 from games", "tables: tosses, matchups"),
+        ("select loser from tosses", "winner"),
+        ("select nonsense(points) from tosses", "columns of tosses: "),
+    ):
+        done = command("query", "c", statement, cwd=place)
+        assert done.returncode == 2
+        assert told in done.stderr
+        assert done.stderr.count("\n") == 1
 
 
 @pytest.fixture
 def run(coin: Coin, tmp_path: Path) -> Run:
-    """Three bots, every pair."""
-    return played(tmp_path / "run", coin(games=GAMES, heads="heads", tails="tails", never="edge"))
+    made = Run.create(tmp_path / "run", coin(games=10))
+    runs.play(made, LocalExecutor(1), lambda progress: None)
+    return made
 
 
-def ask(run: Run, *arguments: str) -> bytes:
-    """What the command writes to stdout."""
-    done = CliRunner().invoke(app, ["query", str(run.path), *arguments], catch_exceptions=False)
-    assert done.exit_code == 0, done.output
-    return done.stdout_bytes
+def test_counts_have_a_name(run: Run) -> None:
+    assert query.sql(run, "select count(*) from tosses").to_dicts() == [{"count": 10}]
+    assert query.sql(run, "select winner, COUNT(*) from tosses group by 1").columns == ["winner", "count"]
+    assert query.sql(run, "select count(*) as len from tosses").columns == ["len"]
+    assert query.sql(run, "select count(*) n from tosses").columns == ["n"]
 
 
-def test_without_sql_it_tells_what_there_is(run: Run) -> None:
-    text = ask(run).decode()
-    assert f"tosses: {3 * GAMES:,} rows, one toss" in text
-    assert "matchups: 3 rows, one row per matchup" in text
-    assert "points               uint8    points it got" in text
-    assert "games_per_block      int64    games in one block" in text
-    assert "details" not in text
+def test_json_has_no_nan(run: Run) -> None:
+    answer = query.sql(run, "select 0.0 * ln(0.0 * points) x, ln(0.0 * points) y from tosses limit 1")
+    assert str(answer.row(0)) == "(nan, -inf)"
+
+    def refuse(constant: str) -> None:
+        raise AssertionError(constant)
+
+    assert json.loads(answer.write_json(), parse_constant=refuse) == [{"x": None, "y": None}]
 
 
-def test_a_count_is_called_count(run: Run) -> None:
-    assert query.sql(run, "select count(*) from tosses").to_dicts() == [{"count": 3 * GAMES}]
-    assert query.sql(run, "select count(*) len from tosses").columns == ["len"]
-    assert query.sql(run, "select count(*) n, winner from tosses group by winner").columns == ["n", "winner"]
-
-
-@pytest.mark.parametrize("where", ["stdout", "file"])
-def test_parquet_is_exact(run: Run, tmp_path: Path, where: str) -> None:
-    statement = "select block, points, 9007199254740993 as big, 0.1 + points as tenth from tosses order by block"
-    if where == "file":
-        assert ask(run, statement, "--format", "parquet", "--out", str(tmp_path / "x.parquet")) == b""
-        frame = pl.read_parquet(tmp_path / "x.parquet")
-    else:
-        frame = pl.read_parquet(io.BytesIO(ask(run, statement, "--format", "parquet")))
-    assert frame.equals(query.sql(run, statement))
-    assert frame["big"].unique().to_list() == [9007199254740993]
-
-
-def test_numbers_are_whole_in_every_format(run: Run) -> None:
-    statement = "select 9007199254740993 as big, 1.0 / 3 as third, '1.5' as text from tosses limit 1"
-    (row,) = json.loads(ask(run, statement, "-f", "json"))
-    assert row == {"big": 9007199254740993, "third": 1 / 3, "text": "1.5"}
-    assert ask(run, statement, "-f", "csv").decode().splitlines()[1] == f"9007199254740993,{1 / 3!r},1.5"
-    table = ask(run, statement).decode()
-    assert "9,007,199,254,740,993" in table
-    assert repr(1 / 3) in table
-
-
-@pytest.mark.parametrize(
-    ("statement", "told"),
-    [
-        (
-            "select foo from tosses",
-            r'column "foo"; tables: tosses, matchups; columns of tosses \(matchup, block, w',
-        ),
-        (
-            "select * from games",
-            r"'games' was not found; tables: tosses, matchups; columns of tosses .*of matchups",
-        ),
-        ("select from where", "tables: tosses, matchups"),
-    ],
-)
-def test_a_wrong_statement_names_tables_and_columns(run: Run, statement: str, told: str) -> None:
-    with pytest.raises(ConfigError, match=told) as caught:
-        query.sql(run, statement)
-    assert "\n" not in str(caught.value)
-
-
-@pytest.mark.parametrize("arguments", [["--format", "csv"], ["select 1", "--out", "no/such/file"]])
-def test_other_mistakes(run: Run, arguments: list[str]) -> None:
-    with pytest.raises(SimfarmError, match=r"need an SQL statement|cannot be written: No such file"):
-        CliRunner().invoke(app, ["query", str(run.path), *arguments], catch_exceptions=False)
-
-
-def test_open_run_gives_lazy_frames(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_for_a_program(run: Run) -> None:
     rows = simfarm.open_run(run.path)
-    assert isinstance(rows.games(), pl.LazyFrame)
-    assert rows.games().collect().equals(run.lazy("tosses").collect())
-    assert rows.tables == ("tosses", "matchups")
-    assert rows.table("matchups").collect().height == 3
-    with pytest.raises(ConfigError, match="no table 'details'; it has: tosses, matchups"):
-        rows.table("details")
+    games = rows.games()
+    assert isinstance(games, pl.LazyFrame)
+    assert games.select(pl.len()).collect().item() == 10
+    assert rows.games().collect().equals(rows.table("tosses").collect())
+    assert rows.table("matchups").collect()["bots"].to_list() == ["heads, tails"]
+    assert rows.sql("select max(block) m from tosses").item() == 9
+    with pytest.raises(ConfigError, match="no table 'games'; tables: tosses, matchups"):
+        rows.table("games")
     with pytest.raises(StoreError, match="no run here"):
-        simfarm.open_run(tmp_path / "none")
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "results").mkdir()
-    run.path.rename(tmp_path / "results" / "named")
-    assert simfarm.open_run("named").games().collect().height == 3 * GAMES
+        simfarm.open_run(run.path / "none")
 
 
-@pytest.mark.parametrize(
-    ("module", "heavy"),
-    [("simfarm", ("polars", "pyarrow", "altair")), ("simfarm.cli.main", ("altair", "vl_convert", "jinja2"))],
-)
-def test_an_import_loads_only_what_is_used(module: str, heavy: tuple[str, ...]) -> None:
-    code = f"import sys, {module}; print([name for name in {heavy} if name in sys.modules])"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "[]\n"
+def test_importing_simfarm_is_light() -> None:
+    heavy = "import sys, simfarm; print([m for m in ('polars', 'pyarrow', 'pydantic', 'ray') if m in sys.modules])"
+    assert (
+        subprocess.run([sys.executable, "-c", heavy], capture_output=True, text=True, check=True).stdout == "[]\n"
+    )

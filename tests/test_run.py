@@ -85,7 +85,9 @@ def test_a_shard_that_always_fails_is_given_up_and_the_rest_completes(
 ) -> None:
     monkeypatch.setattr(plan, "GROWTH", 1)  # every shard is one segment
     run = Run.create(tmp_path / "run", coin(games=100, heads="heads", bad=bot))
-    with pytest.raises(ExecutorError, match=rf"blocks 4 to 8 of matchup .* given up after 3 tries.*: {reason}"):
+    with pytest.raises(
+        ExecutorError, match=rf"1 shard given up after 3 tries.*: blocks 4 to 8 of matchup .*: {reason}"
+    ):
         play(run, LocalExecutor(1))
     assert rows_of(run)["block"].to_list() == [*range(4), *range(8, 100)]
 
@@ -94,7 +96,10 @@ def test_a_run_in_which_everything_fails_ends(coin: Coin, tmp_path: Path, monkey
     monkeypatch.setattr(runs, "MOST_GIVEN_UP", 1)
     bots = {f"broken{index}": "broken" for index in range(4)}
     run = Run.create(tmp_path / "run", coin(games=8, **bots))
-    with pytest.raises(ExecutorError, match="and 1 more given up after 3 tries, the run was ended for it"):
+    with pytest.raises(
+        ExecutorError,
+        match=rf"2 shards given up after 3 tries, the run was ended for it; .* simfarm status {run.path} shows",
+    ):
         play(run, LocalExecutor(1))
 
 

@@ -7,15 +7,19 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import chdir
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 from simfarm import background
 from simfarm import run as runs
-from simfarm.core.errors import StoreError
+from simfarm.cli.main import app
+from simfarm.core.errors import ExecutorError, StoreError
 from simfarm.status import Observer
 from simfarm.store import Driver, Run
+from simfarm.store.folder import Folder
 from tests.conftest import Coin
 from tests.inline import Inline
 
@@ -78,6 +82,16 @@ def test_a_start_that_fails_says_so_at_once(place: Path) -> None:
     assert failed.stderr == "simfarm: workers = 0: at least 1 is needed\n"
 
 
+def test_a_start_that_is_killed_says_so(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A real process that is killed, in place of one that plays."""
+    new, kill = subprocess.Popen, ["/bin/sh", "-c", "kill -9 $$"]
+    monkeypatch.setattr("subprocess.Popen", lambda command, **options: new(kill, **options))
+    with chdir(place):
+        done = CliRunner().invoke(app, ["run", "c.toml", "--detach"])
+    assert isinstance(done.exception, ExecutorError)
+    assert "was ended by signal 9 before it began to play" in str(done.exception)
+
+
 def test_status_of_a_run_that_is_complete(coin: Coin, tmp_path: Path) -> None:
     run = Run.create(tmp_path / "run", coin(games=50))
     runs.play(run, Inline(), lambda progress: None)
@@ -109,6 +123,26 @@ def test_only_who_holds_the_lock_is_stopped(coin: Coin, tmp_path: Path) -> None:
             assert bystander.poll() is None
         finally:
             bystander.kill()
+
+
+def test_who_has_the_lock_open_does_not_hold_it(coin: Coin, tmp_path: Path) -> None:
+    """A recycled number may be that of a process that only reads the file."""
+    run = Run.create(tmp_path / "run", coin(games=50))
+    with (
+        run.writer(),
+        open(run.path / "lock", "rb") as file,
+        subprocess.Popen(["sleep", "60"], stdin=file) as reader,
+    ):
+        try:
+            assert isinstance(run.place, Folder)
+            assert run.place.is_held_by(os.getpid()), "it has the file open twice"
+            said = Driver(reader.pid, Driver.this().host, Driver.this().started, None)
+            (run.path / "lock").write_bytes(said.to_json())
+            with pytest.raises(StoreError, match="does not hold the lock; nothing was stopped"):
+                background.stop(run)
+            assert reader.poll() is None
+        finally:
+            reader.kill()
 
 
 def test_looking_takes_no_lock(coin: Coin, tmp_path: Path) -> None:

@@ -2,9 +2,14 @@
 
 import json
 import os
+import shutil
+from collections.abc import Iterator
 from dataclasses import replace
+from functools import reduce
 from itertools import pairwise
+from operator import getitem
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -12,10 +17,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simfarm import run as runs
-from simfarm.core.errors import ConfigError, StoreError
-from simfarm.core.model import Shard
+from simfarm.core.errors import ConfigError, ExecutorError, SimfarmError, StoreError
+from simfarm.core.model import Shard, Termination
+from simfarm.executors.local import LocalExecutor
 from simfarm.plan import gaps
-from simfarm.store import Coverage, Run, encode, part_of, write_part
+from simfarm.status import Observer
+from simfarm.store import Coverage, Driver, Failure, Run, encode, part_of, write_part
+from simfarm.store.manifest import write_manifest
+from simfarm.store.verify import verify
+from simfarm.worker import Task, play_shard
 from tests.conftest import Coin
 from tests.inline import Inline
 
@@ -151,6 +161,94 @@ def test_rows_of_cells_that_are_no_longer_planned_do_not_count(played: Run, coin
     assert run.lazy("tosses").collect().height == 0
 
 
+def test_only_planned_blocks_count(played: Run, coin: Coin) -> None:
+    """After an update to fewer games, also of a shard that reaches beyond the plan."""
+    before = played.lazy("tosses").collect()
+    cut = next(receipt for receipt in played.receipts() if receipt.stop - receipt.start > 2)
+    games = cut.start + 2
+    run = Run.create(played.path, coin(games=games), update=True)
+    assert run.lazy("tosses").collect().equals(before.head(games))
+    assert sum(receipt.stop - receipt.start for receipt in run.receipts()) == games
+    assert run.scan(run.receipts()[-1], "tosses").collect()["block"].to_list() == [games - 2, games - 1]
+    assert play(run).played == 0
+    assert Observer(run).look().games_done == games
+    (run.path / played.receipts()[-1].parts["tosses"].path).unlink()
+    assert Run(run.path).problems() == [], "what is gone beyond the plan is no matter"
+    again = Run.create(played.path, coin(games=50), update=True)
+    play(again)
+    assert Run(played.path).lazy("tosses").collect().equals(before)
+
+
+def test_a_worker_with_a_copy_of_the_folder_sends_its_parts_home(coin: Coin, tmp_path: Path) -> None:
+    run = Run.create(tmp_path / "run", coin(games=50))
+    play(run)
+    shutil.copytree(run.path, tmp_path / "copy")
+    before = sorted((tmp_path / "copy").rglob("*"))
+    ((key, matchup),) = run.matchups().items()
+    with run.writer() as writer:
+        task = replace(Task.of(writer), address=str(tmp_path / "copy"))
+        delivery = play_shard(task, Shard(matchup, key, 60, 80))
+        assert list(delivery.data) == ["tosses"]
+        assert play_shard(Task.of(writer), Shard(matchup, key, 60, 80)).data == {}
+    assert sorted((tmp_path / "copy").rglob("*")) == before
+
+
+def test_a_worker_of_another_version_plays_nothing(played: Run) -> None:
+    ((key, matchup),) = played.matchups().items()
+    with played.writer() as writer:
+        task = Task.of(writer)
+    for place in range(3):
+        versions = tuple("other" if at == place else version for at, version in enumerate(task.versions))
+        with pytest.raises(
+            ExecutorError, match=r"versions .* on the driver's machine; install the same everywhere"
+        ):
+            play_shard(replace(task, versions=versions), Shard(matchup, key, 0, 4))
+
+
+@pytest.mark.parametrize("scheme", ["", "file://"])
+def test_a_run_that_is_moved_while_it_is_played(coin: Coin, tmp_path: Path, scheme: str) -> None:
+    """No second folder grows at its old place."""
+    run = Run.create(f"{scheme}{tmp_path}/run", coin(games=50))
+
+    def move(progress: runs.Progress) -> None:
+        if progress.receipt is not None:
+            (tmp_path / "run").rename(tmp_path / "moved")
+
+    with pytest.raises(StoreError, match="the run was moved or removed while it was played; what was committed"):
+        runs.play(run, LocalExecutor(1), move)
+    assert not [path for path in (tmp_path / "run").rglob("*") if path.is_file()]
+    kept = sum(receipt.stop - receipt.start for receipt in Run(f"{scheme}{tmp_path}/moved").receipts())
+    assert 0 < kept < 50
+    for claim in (tmp_path / "moved" / "lock").glob("*.json"):
+        claim.unlink()
+    assert play(Run(f"{scheme}{tmp_path}/moved")).played == 50 - kept
+
+
+def test_a_lock_that_is_removed_by_hand(played: Run) -> None:
+    """Then a second driver gets one; the first finds out before it commits or gives up anything."""
+    receipt = played.receipts()[0]
+    failure = Failure(receipt.key, 0, 4, Termination.WORKER_DIED, "", "")
+    with played.writer() as first:
+        (played.path / "lock").unlink()
+        with Run(played.path).writer() as second:
+            with pytest.raises(StoreError, match="another simfarm took this run over"):
+                first.commit(receipt)
+            with pytest.raises(StoreError, match="another simfarm took this run over"):
+                first.give_up(failure)
+            second.commit(receipt)
+
+
+def test_a_config_that_changes_under_a_driver(played: Run, coin: Coin) -> None:
+    """Two commands at once: each makes the run its own before either of them plays."""
+    first = Run.create(played.path, coin(games=60), update=True)
+    Run.create(played.path, coin(games=70), update=True)
+    with pytest.raises(StoreError, match="changed this run's config just now; run the same command again"):
+        play(first)
+    with pytest.raises(StoreError, match="another simfarm made or changed this run just now"):
+        write_manifest(played.place, first.manifest, first.manifest, first.config)
+    assert play(Run(played.path)).played == 20
+
+
 def test_two_drivers(played: Run) -> None:
     with played.writer(), pytest.raises(StoreError, match="another simfarm is playing this run"):
         Run(played.path).writer()
@@ -174,11 +272,100 @@ def test_a_receipt_that_cannot_be_read_commits_nothing(played: Run) -> None:
     assert play(Run(played.path)).played == 50 - left
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"start": 5, "stop": 3},
+        {"stop": 2**40},
+        {"start": "0"},
+        {"key": ["k"]},
+        {"key": "0" * 16},
+        {"seconds": None},
+        {"at": "now"},
+        {"parts": {}},
+        {"parts": {"tosses": [1, 2, 3, 4]}},
+        {"parts": {"tosses": ["../x", 2, 3, "4"]}},
+        {"parts": [[]]},
+    ],
+)
+def test_an_edited_receipt_commits_nothing(played: Run, change: dict[str, object]) -> None:
+    before = played.lazy("tosses").collect()
+    first, *lines = played.place.lines()
+    played.place.keep([json.dumps({**json.loads(first), **change}).encode() + b"\n", *lines])
+    assert len(Run(played.path).receipts()) == len(lines)
+    assert not verify(played.path).passed
+    assert play(Run(played.path)).played > 0
+    assert Run(played.path).lazy("tosses").collect().equals(before)
+
+
+@pytest.mark.parametrize("text", ["{", "5", "[5]", "[{}]", '[{"reason": "worker_died"}]', "[" * 9999, "\xff"])
+def test_a_damaged_list_of_what_was_given_up(played: Run, text: str) -> None:
+    (played.path / "given_up.json").write_text(text, encoding="latin-1")
+    with pytest.raises(StoreError, match=r"given_up\.json: cannot be read: "):
+        played.given_up(Coverage())
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"pid": "1"},
+        {"pid": 0},
+        {"pid": 2**40},
+        {"host": 5},
+        {"started": "now"},
+        {"started": 5},
+        {"log": 5},
+        {"x": 1},
+    ],
+)
+def test_a_damaged_lock_names_nobody(change: dict[str, object]) -> None:
+    known = json.loads(Driver.this().to_json())
+    assert Driver.from_json(json.dumps(known).encode()) is not None
+    assert Driver.from_json(json.dumps({**known, **change}).encode()) is None
+
+
+def test_status_by_a_clock_that_was_set_back(played: Run) -> None:
+    with played.writer():
+        known = json.loads((played.path / "lock").read_text())
+        (played.path / "lock").write_text(json.dumps({**known, "started": "2999-01-01T00:00:00+00:00"}))
+        lines = [json.dumps({**json.loads(line), "at": 4e10}).encode() + b"\n" for line in played.place.lines()]
+        played.place.keep(lines)
+        found = Observer(Run(played.path)).look()
+    assert (found.running, found.games_per_second, found.seconds_left) == (True, None, None)
+
+
 @pytest.mark.parametrize("text", ["[]", "{}", '{"format": 1}', "{", "\xff"])
 def test_a_damaged_manifest(played: Run, text: str) -> None:
     (played.path / "manifest.json").write_text(text, encoding="latin-1")
     with pytest.raises(StoreError, match=r"manifest\.json: "):
         Run(played.path)
+
+
+def _nodes(value: object, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    yield path
+    keys = value if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else ()
+    for key in keys:
+        yield from _nodes(value[key], (*path, key))  # type: ignore[index]
+
+
+def test_an_edited_manifest(played: Run, coin: Coin) -> None:
+    """Every value in it becomes every other kind: one line says so, or all is well."""
+    path, config = played.path / "manifest.json", coin(games=50)
+    text = path.read_text()
+    told = []
+    for at in _nodes(json.loads(text)):
+        for wrong in (None, True, -1, 1.5, 2**70, "x", [], {}, [[]], {"a": 1}, ["x", 1]):
+            manifest = wrong if not at else json.loads(text)
+            if at:
+                reduce(getitem, at[:-1], manifest)[at[-1]] = wrong
+            for look in (Run, verify, lambda where: Run.create(where, config)):
+                path.write_text(json.dumps(manifest))
+                try:
+                    look(played.path)
+                except SimfarmError as error:
+                    told.append(str(error))
+    assert len(told) > 500
+    assert not [text for text in told if "\n" in text]
 
 
 def test_a_path_is_no_pattern(coin: Coin, tmp_path: Path) -> None:
@@ -205,10 +392,13 @@ def test_what_is_no_run(tmp_path: Path, coin: Coin) -> None:
 def test_a_full_disk_loses_nothing(played: Run, coin: Coin) -> None:
     """The parts folder becomes a link to the device that is always full."""
     run = Run.create(played.path, coin(games=200), update=True)
-    (run.path / "tmp").rmdir()
-    os.symlink("/dev/full", run.path / "tmp")
+
+    def fill(progress: runs.Progress) -> None:
+        (run.path / "tmp").rmdir()
+        os.symlink("/dev/full", run.path / "tmp")
+
     with pytest.raises(StoreError, match="committed rows are safe, run the same command again"):
-        play(run)
+        runs.play(run, Inline(), fill)
     (run.path / "tmp").unlink()
     assert Run(run.path).lazy("tosses").collect().height == 50
     assert play(Run(run.path)).played == 150

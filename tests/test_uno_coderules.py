@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -20,7 +21,7 @@ from engines.uno.coderules.check import check_source
 from engines.uno.coderules.rules import RULES
 from engines.uno.engine import UnoEngine
 from simfarm.core.model import Bot, SourceFile, Violation
-from simfarm.core.native import find_compiler
+from simfarm.core.native import BOT_LIMITS, find_compiler
 
 ROOT = Path(__file__).parents[1]
 BOTS = sorted((ROOT / "engines/uno/bots").glob("*.c"))
@@ -616,7 +617,7 @@ def nested(head: str, tail: str, times: int) -> str:
 def test_what_is_made_to_hurt_gets_a_verdict_within_seconds(
     source: str, rules: set[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(object_layer, "COMPILE_SECONDS", 5)
+    monkeypatch.setattr(object_layer, "BOT_LIMITS", replace(BOT_LIMITS, cpu_seconds=5))
     started = time.monotonic()
     found = check_source(source.encode())
     assert rules <= {one.rule for one in found}, found

@@ -1,5 +1,6 @@
 """The UNO engine: loading and building bots, shards and segments, shared deals, tables and summaries."""
 
+import time
 from itertools import pairwise
 from pathlib import Path
 
@@ -255,3 +256,12 @@ def test_a_bot_that_remembers_is_refused(before: str, body: str, word: str) -> N
     source = SourceFile("elephant.c", before.encode() + b"\n" + bot.files[0].data)
     with pytest.raises(BotError, match=f"bot 'elephant': elephant.c: .*{word}"):
         ENGINE.check(ring(Bot("elephant", (source,), language="c"), stop=24, level=Level.NATIVE))
+
+
+@pytest.mark.parametrize("level", [Level.NATIVE, Level.WASM])
+def test_a_bot_that_includes_what_has_no_end_is_refused_soon(level: Level) -> None:
+    bad = Bot("bad", (SourceFile("bad.c", b'#include "/dev/zero"\n' + make("any").files[0].data),))
+    started = time.monotonic()
+    with pytest.raises(BotError, match=r"^bot 'bad': [^\n]*out of memory[^\n]*$"):
+        ENGINE.check(ring(bad, level=level))
+    assert time.monotonic() - started < 30

@@ -1,6 +1,7 @@
 """The rules of UNO as the referee plays them: traces held against a second reading, figures."""
 
 import re
+import subprocess
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -8,7 +9,9 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from engines.uno.program import Variant
+from engines.uno import program, wasm
+from engines.uno.program import Level, Variant
+from simfarm.core import native
 from simfarm.core.model import Deal
 from simfarm.core.seeds import derive, mix
 from tests.uno_bots import ENGINE, ODD, make, play, ring
@@ -302,3 +305,25 @@ def test_a_bot_may_write_to_its_state() -> None:
     reading = ring(make("bot", same + decide), make("twin", same + decide), *others, stop=3000)
     assert play(writing).equals(play(reading))
     assert list(ENGINE.replay(writing, 2999)) == list(ENGINE.replay(reading, 2999))
+
+
+@pytest.mark.parametrize("variant", Variant)
+@pytest.mark.parametrize("level", [Level.NATIVE, Level.WASM])
+def test_the_referee_is_plain_c_of_the_bots_standard(variant: Variant, level: Level, tmp_path: Path) -> None:
+    """One command of the author's pack compiles both, so that the referee keeps to gnu89 without a warning."""
+    if level is Level.WASM and (variant is Variant.OPEN or not wasm.available()):
+        pytest.skip("a variant that is not built")
+    flags = wasm.HEADERS_FLAGS if level is Level.WASM else ()
+    if level is Level.WASM:
+        (tmp_path / "wasm-rt.h").write_bytes(wasm.header())
+    referee = Path(program.__file__).parent / "referee"
+    seeds_folder = Path(native.__file__).with_suffix("")
+    standard = ("-O2", "-std=gnu89", "-Wall", "-Wextra", "-Werror", f"-I{seeds_folder}", f"-I{tmp_path}")
+    files = ("-c", str(referee / "referee.c"), "-o", str(tmp_path / "referee.o"))
+    done = subprocess.run(
+        [*native.find_compiler().command, *standard, *flags, *variant.value.split(), *files],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")

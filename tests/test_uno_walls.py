@@ -11,7 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from engines.uno import program
 from engines.uno.program import Level, Variant
+from simfarm.core import native
 from simfarm.core.errors import BotError
 from simfarm.core.model import Bot, Deal, SourceFile
 from tests import uno_bots
@@ -292,3 +294,60 @@ def test_no_player_outlives_its_referee() -> None:
         while player.exists() and player.read_text().rsplit(")", 1)[1].split()[0] != "Z":
             assert time.monotonic() < deadline
             time.sleep(0.01)
+
+
+LATE = """
+#include <stdarg.h>
+#include <sys/prctl.h>
+#include <time.h>
+#include <unistd.h>
+/* The player's first call of it, which is the second of all, comes when the referee is dead. */
+int late_prctl(int option, ...)
+{
+    static int calls;
+    static pid_t referee;
+    unsigned long more[4];
+    int place;
+    va_list values;
+    va_start(values, option);
+    for (place = 0; place < 4; place++)
+        more[place] = va_arg(values, unsigned long);
+    va_end(values);
+    if (++calls == 1)
+        referee = getpid();
+    for (place = 0; calls == 2 && getppid() == referee && place < 20000; place++) {
+        struct timespec pause = {0, 1000000};
+        nanosleep(&pause, 0);
+    }
+    return prctl(option, more[0], more[1], more[2], more[3]);
+}
+"""
+
+
+def test_no_player_begins_once_its_referee_is_dead(tmp_path: Path) -> None:
+    """The referee is killed after the fork and before the player has asked to die with it."""
+    (tmp_path / "late.c").write_text(LATE)
+    (tmp_path / "bot.c").write_bytes(make("slow", "for (;;) ;").files[0].data)
+    unit = "bot_function plain_Play;\nconst struct unit ring[] = {{plain_Play}};\n"
+    (tmp_path / "ring.c").write_text('#include "unit.h"\n' + unit)
+    referee = Path(program.__file__).parent / "referee"
+    include = (f"-I{referee}", f"-I{Path(native.__file__).with_suffix('')}")
+    compiler = (*native.find_compiler().command, *program.REFEREE_FLAGS, *include)
+    for source, flags in (
+        (referee / "referee.c", ["-Dprctl=late_prctl"]),
+        ("late.c", []),
+        ("bot.c", []),
+        ("ring.c", []),
+    ):
+        subprocess.run([*compiler, *flags, "-c", source], cwd=tmp_path, check=True)
+    objects = ("referee.o", "late.o", "bot.o", "ring.o")
+    subprocess.run([*compiler, "-no-pie", *objects, "-o", "late"], cwd=tmp_path, check=True)
+    arguments = ("1", "0", "0", "3", "2400", "0", "2000", "10000", "0000", "0123")
+    with subprocess.Popen([tmp_path / "late", *arguments], stderr=subprocess.PIPE) as started:
+        deadline = time.monotonic() + 20
+        while not players(started):
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        started.kill()
+        assert started.stderr is not None
+        assert b"cannot start" in started.stderr.read(), "the player has its end of the pipe until it ends"

@@ -13,7 +13,7 @@ from simfarm.config import RunConfig, Verdict, build_config
 from simfarm.core.errors import ConfigError
 from simfarm.core.model import BotSpec
 from simfarm.executors.local import LocalExecutor
-from simfarm.plan import gaps
+from simfarm.plan import Coverage, gaps
 from simfarm.report.elimination import elimination
 from simfarm.report.leaderboard import leaderboard
 from simfarm.report.significance import significance
@@ -92,7 +92,7 @@ def test_order_covers_what_is_missing_once_and_round_by_round(tmp_path: Path) ->
     config = ladder(tmp_path, 90, ada="score=1 luck=2", bob="score=2 luck=2", cyd="score=9 luck=2")
     run = Run.create(tmp_path / "run", config)
     until = UntilDecided(run)
-    found = list(until.order(gaps(run.config, [])))
+    found = list(until.order(gaps(run.config, Coverage())))
     for key, matchup in run.matchups().items():
         own = [(gap.start, gap.stop) for gap in found if gap.key == key]
         assert own[0][0] == matchup.start

@@ -153,7 +153,7 @@ def _node() -> str:
 def _c(bot: Bot) -> Bot:
     sources = {file.path: file.data for file in bot.files}
     unit = Unit(bot.files[0].path, ("-O2", "-std=gnu17", "-w"))
-    return _ready(bot, native.build(sources, [unit], ["-lm"]), f"exec {_BUILT}")
+    return _ready(bot, native.build(sources, [unit], ["-lm"], limits=native.BOT_LIMITS), f"exec {_BUILT}")
 
 
 def _cpp(bot: Bot) -> Bot:

@@ -10,8 +10,8 @@ SPARRING = ("sparring_points", "sparring_tempo", "sparring_colour")
 STARTER = "starter"
 """The legal bot to begin from."""
 FLAGS = (
-    *("-O2", "-std=gnu11", "-fgnu89-inline", "-fpermissive", "-w", "-D_GNU_SOURCE=", "-U_FORTIFY_SOURCE"),
-    *("-Ulinux", "-Uunix", "-ffp-contract=off", "-fstack-clash-protection"),
+    *("-O2", "-std=gnu89", "-Wall", "-Wextra", "-fsigned-char", "-Ulinux", "-Uunix", "-D_GNU_SOURCE="),
+    *("-U_FORTIFY_SOURCE", "-ffp-contract=off", "-fstack-clash-protection"),
     *("-fsanitize=bounds,integer-divide-by-zero", "-fsanitize-undefined-trap-on-error"),
     *("-I.", "-Ireferee", "-include", "proj2.h"),
 )

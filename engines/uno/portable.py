@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from engines.uno.coderules.tokens import Token, tokens
-from simfarm.core.native import call_compiler, find_compiler
+from simfarm.core.native import BOT_LIMITS, call_compiler, find_compiler
 
 _BEGIN = "simfarm_author_begins"
 _OTHER_INCLUDE = re.compile(rb'^[ \t]*#\s*(?:include|import)(?!\s*"proj2\.h")', re.MULTILINE)
@@ -34,15 +34,16 @@ def portable(data: bytes, header: bytes, flags: Sequence[str]) -> bytes:
         CompileError: its macros cannot be expanded; the source is called ``bot.c``.
         ToolError: there is no compiler.
     """
-    if _OTHER_INCLUDE.search(data):
-        return data
     with tempfile.TemporaryDirectory(prefix="simfarm-") as name:
         folder = Path(name)
         (folder / "proj2.h").write_bytes(header)
         (folder / "begin.h").write_text(_BEGIN + "\n")
         (folder / "bot.c").write_bytes(data)
         arguments = [*flags, "-include", "begin.h", "-I.", "-E", "bot.c", "-o", "bot.i"]
-        call_compiler(find_compiler(), arguments, folder)
+        call_compiler(find_compiler(), arguments, folder, BOT_LIMITS)
+        # expanded in any case: what cannot be read to its end is refused by a compiler that keeps to its memory
+        if _OTHER_INCLUDE.search(data):
+            return data
         author = (folder / "bot.i").read_bytes().partition(_BEGIN.encode())[2]
     return "".join(_rows(author.decode("latin-1"))).encode("latin-1")
 

@@ -12,13 +12,13 @@ from engines.uno.symbols import defined_and_wanted
 from simfarm.core import seeds
 from simfarm.core.errors import BotError
 from simfarm.core.model import Bot
-from simfarm.core.native import CompileError, Unit, build
+from simfarm.core.native import BOT_LIMITS, CompileError, Unit, build
 
 BOT_FLAGS = ("-O2", "-std=gnu89", "-w", "-fsigned-char", "-Ulinux", "-Uunix", "-include", "proj2.h")
 """How a bot is compiled: as the C of its time, extensions of GCC allowed, with the interface supplied. A
 ``char`` has a sign everywhere, and the two macros that are no reserved names go, so that a bot cannot tell on which
 machine it is (see coderules)."""
-REFEREE_FLAGS = ("-O2", "-std=gnu11", "-U_FORTIFY_SOURCE", "-fno-pie")
+REFEREE_FLAGS = ("-O2", "-std=gnu89", "-U_FORTIFY_SOURCE", "-fno-pie")
 _SANITIZE = "-fsanitize=bounds,integer-divide-by-zero"
 WALL_FLAGS: tuple[tuple[tuple[str, ...], ...], ...] = (
     (("-ftrivial-auto-var-init=zero",),),
@@ -213,7 +213,9 @@ def _referee(variant: Variant, level: Level) -> Path:
 def _native_object(data: bytes, renames: Mapping[str, str], variant: Variant) -> Path:
     walls = () if variant is Variant.OPEN else wall_flags()
     flags = (*BOT_FLAGS, "-fno-pie", *walls, *(f"-D{name}={new}" for name, new in renames.items()))
-    return build({"proj2.h": _header("proj2.h"), "bot.c": data}, [Unit("bot.c", flags)], ("-r",), "bot.o")
+    return build(
+        {"proj2.h": _header("proj2.h"), "bot.c": data}, [Unit("bot.c", flags)], ("-r",), "bot.o", BOT_LIMITS
+    )
 
 
 @lru_cache

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from engines.uno.portable import portable
 from simfarm.core.errors import ToolError
-from simfarm.core.native import CompileError, Compiler, Unit, build, cached, call_compiler
+from simfarm.core.native import BOT_LIMITS, CompileError, Compiler, Unit, build, cached, call_compiler
 
 STACK_BYTES = 256 << 10
 """BOT_STACK of referee/call.h: locals whose address is taken, in the module's own memory."""
@@ -136,7 +136,7 @@ def bot_object(data: bytes, entry: str, index: int, flags: tuple[str, ...]) -> P
         name = field.split()[-1].removeprefix("w2c_")
         raise CompileError(f"error: '{name}' keeps a value from call to call; use locals")
     sources = {"unit.c": code.replace("unit0", f"unit{index}").encode(), "wasm-rt.h": header()}
-    return build(sources, [Unit("unit.c", _C_FLAGS)], ("-r",), "unit.o")
+    return build(sources, [Unit("unit.c", _C_FLAGS)], ("-r",), "unit.o", BOT_LIMITS)
 
 
 def ring_entry(entry: str, index: int) -> tuple[str, str]:
@@ -167,11 +167,13 @@ def _code(data: bytes, entry: str, flags: tuple[str, ...]) -> str:
     def make(folder: Path) -> Path:
         for name, text in files.items():
             (folder / name).write_bytes(text)
-        call_compiler(zig, ["cc", *flags, "-c", "bot.c", "-o", "bot.o"], folder)
+        call_compiler(zig, ["cc", *flags, "-c", "bot.c", "-o", "bot.o"], folder, BOT_LIMITS)
         library = ("-O2", "-fno-builtin", "-c", "library.c", "-o", "library.o")
         call_compiler(zig, ["cc", *_MODULE_FLAGS, *library], folder)
-        call_compiler(zig, [*_LINK_FLAGS, f"--export={entry}", "bot.o", "library.o", "-o", "bot.wasm"], folder)
-        call_compiler(wasm2c, ["bot.wasm", "-n", "unit0", "-o", "unit.c"], folder)
+        call_compiler(
+            zig, [*_LINK_FLAGS, f"--export={entry}", "bot.o", "library.o", "-o", "bot.wasm"], folder, BOT_LIMITS
+        )
+        call_compiler(wasm2c, ["bot.wasm", "-n", "unit0", "-o", "unit.c"], folder, BOT_LIMITS)
         declarations = (folder / "unit.h").read_text()
         argument = ", 0" if "struct w2c_env*" in declarations else ""
         code = (folder / "unit.c").read_text().replace('#include "unit.h"', declarations)

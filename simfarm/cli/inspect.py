@@ -18,9 +18,8 @@ from simfarm.config import json_schema
 from simfarm.core.errors import ConfigError, StoreError
 from simfarm.core.model import NAME
 from simfarm.schema import COMMON
-from simfarm.store import Run
 
-_FIRST = 5
+_LONGEST = 60
 
 
 class RowFormat(StrEnum):
@@ -35,89 +34,59 @@ class RowFormat(StrEnum):
 def query(
     run: RunPath,
     sql: Annotated[
-        str | None,
-        typer.Argument(help="One SQL statement over the run's tables; without it: what there is to ask."),
+        str | None, typer.Argument(help="One SQL statement over the run's tables; without it they are listed.")
     ] = None,
     format: Annotated[RowFormat, typer.Option("--format", "-f", help="How to write rows.")] = RowFormat.TABLE,
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="Write to this file instead of stdout.")] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", metavar="FILE", help="Write them there instead of to stdout.")
+    ] = None,
 ) -> None:
     """Ask a run's rows in SQL: its engine's tables, and `matchups`, which explains their keys.
 
-    Without SQL it lists the tables with their columns, how many rows they have, and the first of them.
-
-    Examples: simfarm query RUN "select winner_bot, count(*) n from games group by 1 order by n desc"
-
-    simfarm query RUN "select * from games where points > 300" --format parquet --out high.parquet
+    Example: simfarm query RUN "select winner_bot, count(*) n from games group by 1 order by n desc"
     """
+    if format is RowFormat.PARQUET and out is None and sys.stdout.isatty():
+        raise ConfigError("query: parquet is not for a terminal: name a file with --out")
     opened = open_run(run)
-    if sql is None:
-        if format is not RowFormat.TABLE or out is not None:
-            raise ConfigError("query: --format and --out need an SQL statement")
-        _list_tables(opened)
-        return
-    data = _encoded(queries.sql(opened, sql), format)
+    answer = queries.contents(opened) if sql is None else queries.sql(opened, sql)
+    written = _written(answer, format, longest=_LONGEST if sql is not None else None)
     if out is None:
-        if format is RowFormat.PARQUET and sys.stdout.isatty():
-            raise ConfigError("query: parquet is no text: name a file with --out, or send stdout to one")
-        sys.stdout.flush()
-        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.write(written)
         sys.stdout.buffer.flush()
         return
     try:
-        out.write_bytes(data)
+        out.write_bytes(written)
     except OSError as error:
         raise StoreError(f"{out}: cannot be written: {error.strerror}") from None
 
 
-def _encoded(answer: pl.DataFrame, format: RowFormat) -> bytes:
-    """Rows in a format.
+def _written(answer: pl.DataFrame, format: RowFormat, longest: int | None) -> bytes:
+    """Rows in a format; a table shows that many letters of a text.
 
     Raises:
-        ConfigError: they do not fit into it.
+        ConfigError: the format cannot hold them.
     """
+    if format is RowFormat.PARQUET:
+        file = BytesIO()
+        answer.write_parquet(file)
+        return file.getvalue()
+    if format is RowFormat.JSON:
+        return answer.write_json().encode() + b"\n"
     if format is RowFormat.CSV:
         try:
             return answer.write_csv().encode()
         except pl.exceptions.ComputeError as error:
             raise ConfigError(f"query: as csv: {error}; use --format json") from None
-    if format is RowFormat.JSON:
-        return answer.write_json().encode() + b"\n"
-    if format is RowFormat.PARQUET:
-        buffer = BytesIO()
-        answer.write_parquet(buffer)
-        return buffer.getvalue()
-    return (_text(answer) + "\n").encode()
-
-
-def _text(frame: pl.DataFrame) -> str:
     with pl.Config(
         tbl_rows=200,
         tbl_cols=-1,
         tbl_hide_dataframe_shape=True,
         tbl_hide_column_data_types=True,
         thousands_separator=",",
-        fmt_float="full",
-        fmt_str_lengths=60,
+        fmt_str_lengths=longest or sys.maxsize,
         tbl_width_chars=shutil.get_terminal_size().columns if sys.stdout.isatty() else 10_000,
     ):
-        return str(frame)
-
-
-def _list_tables(run: Run) -> None:
-    docs = {table.name: table for table in run.engine.tables}
-    for name, frame in queries.tables(run).items():
-        rows = frame.select(pl.len()).collect(engine="streaming").item()
-        table = docs.get(name)
-        print(f"{name}: {rows:,} rows, {table.doc if table is not None else 'one row per matchup'}")
-        columns = (
-            {column.name: column.doc for column in (*COMMON, *table)} if table is not None else queries.MATCHUPS
-        )
-        kinds = frame.collect_schema()
-        for column, doc in columns.items():
-            kind = "text" if kinds[column] in (pl.Categorical, pl.String) else str(kinds[column]).lower()
-            print(f"  {column:<20} {kind:<8} {doc}")
-        print(_text(frame.head(_FIRST).collect()))
-        print()
+        return f"{answer}\n".encode()
 
 
 def replay(

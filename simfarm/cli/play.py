@@ -19,7 +19,7 @@ from simfarm.config import RunConfig, build_config, parse_assignments
 from simfarm.core.cores import own_core
 from simfarm.core.engine import Engine
 from simfarm.core.errors import ConfigError
-from simfarm.core.model import BotSpec, Termination
+from simfarm.core.model import BotSpec, Fault, Termination
 from simfarm.plan import Pace, cut, gaps
 from simfarm.report.render import Column, Report, Table
 from simfarm.schema import arrow_schema, complete
@@ -67,6 +67,7 @@ def play(
     matchups = [matchup for _, matchup in config.planned()]
     summary = game.summarize(matchups, tables, time.monotonic() - started)
     summary["faults"] = faults_by_bot(tables[game.fault.table].lazy(), game.fault)
+    summary["stderr"] = _last_words(tables[game.fault.table], game.fault)
     if format is Format.JSON:
         print(json.dumps(summary))
     elif format is Format.MARKDOWN:
@@ -139,7 +140,19 @@ def _report(engine: str, summary: dict[str, Any]) -> Report:
 def _fault_lines(summary: dict[str, Any]) -> Iterator[str]:
     for name, terminations in summary["faults"].items():
         times = ", ".join(f"{termination} {count:,}" for termination, count in terminations.items())
-        yield f"{name} is at fault: {times}"
+        words = summary["stderr"].get(name, "")
+        yield f"{name} is at fault: {times}" + (
+            f"; its standard error ends: {words.splitlines()[-1]}" if words else ""
+        )
+
+
+def _last_words(rows: pl.DataFrame, fault: Fault) -> dict[str, str]:
+    """By bot: the end of standard error at the first of its faults that has any."""
+    if "stderr" not in rows.columns:  # a game without the columns of evidence
+        return {}
+    said = rows.select(pl.col(fault.bot).cast(pl.String), pl.col("stderr").cast(pl.String).str.strip_chars())
+    said = said.drop_nulls().filter(pl.col("stderr") != "").unique(fault.bot, keep="first", maintain_order=True)
+    return dict(said.iter_rows())
 
 
 def _shown(value: object) -> str:

@@ -28,7 +28,7 @@ from simfarm.cli.options import (
 )
 from simfarm.cli.progress import play
 from simfarm.config import load_config
-from simfarm.core.errors import ConfigError
+from simfarm.core.errors import ConfigError, ExecutorError
 from simfarm.executors.local import LocalExecutor
 from simfarm.stats.tally import faults_by_bot
 from simfarm.store import RESULTS, Coverage, Run, exists, place_at
@@ -67,7 +67,7 @@ def run(
     Run the same command again to go on after Ctrl-C, a crash or a full disk. A run may lie on an object store:
     --out s3://bucket/run; every command that reads a run takes the same URI.
 
-    --until-decided sets `method = "sequential"` in the run's [verdict]: its bounds hold at every look, so that
+    --until-decided sets `method = "sequential"` in the run's table `verdict`: its bounds hold at every look, so that
     stopping early costs no certainty. Without it the plan is played whole, and the rule is the config's.
 
     Rows land in results/NAME/parts; look at them with `simfarm query` and `simfarm report`.
@@ -104,6 +104,8 @@ def _detach(run: Run, where: str, config: Path) -> None:
     pid, code = background.start([word for word in sys.argv[1:] if word != "--detach"], run.place, log)
     if code is not None:
         sys.stderr.write(log.read_bytes()[before:].decode(errors="replace"))
+        if code < 0:
+            raise ExecutorError(f"process {pid} was ended by signal {-code} before it began to play")
         if code:
             raise typer.Exit(code)
         return

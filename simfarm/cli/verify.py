@@ -9,7 +9,7 @@ import typer
 from simfarm.cli.options import PlainFormat, RunPath
 from simfarm.store import find_run
 from simfarm.store import verify as verifying
-from simfarm.store.run import place_at
+from simfarm.store.manifest import place_at
 
 
 def verify(

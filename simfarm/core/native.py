@@ -10,6 +10,7 @@ import math
 import os
 import resource
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -21,10 +22,26 @@ from pathlib import Path
 from simfarm.core.errors import ToolError
 from simfarm.core.model import canonical_json
 
-COMPILE_SECONDS = 120
-"""Wall time that one call of the compiler may take."""
-COMPILE_BYTES = 4 << 30
-"""Address space that one call of the compiler may take."""
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one call of a compiler may take."""
+
+    cpu_seconds: float = 120
+    """CPU time of each of its processes: a machine that is busy takes none of it away."""
+    wall_seconds: float = 300
+    """Time by the clock, for one that waits."""
+    memory: int = 4 << 30
+    """Address space of each process, bytes."""
+    file: int = 64 << 20
+    """Size of each file that it writes, bytes; what it says is one as well."""
+
+
+OWN_LIMITS = Limits()
+"""For what is compiled of simfarm and its games."""
+BOT_LIMITS = Limits(cpu_seconds=20, wall_seconds=120, memory=1 << 30, file=32 << 20)
+"""For a bot in C: far more than one of the size that people write takes."""
+_SAID_BYTES = 64 << 10
 _ERROR_SIGNS = ("error: ", "error[", "undefined", "multiple definition")
 
 
@@ -98,6 +115,7 @@ def build(
     units: Sequence[Unit],
     link_flags: Sequence[str] = (),
     output: str = "program",
+    limits: Limits = OWN_LIMITS,
 ) -> Path:
     """Compile and link a program (or, with ``-shared`` among the link flags, a library), once per content.
 
@@ -106,6 +124,7 @@ def build(
         units: the files to compile. Include paths: the build folder only.
         link_flags: flags for the last step.
         output: file name of the result.
+        limits: what each call of the compiler may take; a result that is in the cache needs none.
 
     Returns:
         Path of the result in the cache; it is complete, whoever else builds the same at the same time.
@@ -123,7 +142,10 @@ def build(
         "machine": os.uname().machine,
     }
     return cached(
-        "native", recipe, output, lambda folder: _compile(compiler, folder, sources, units, link_flags, output)
+        "native",
+        recipe,
+        output,
+        lambda folder: _compile(compiler, folder, sources, units, link_flags, output, limits),
     )
 
 
@@ -162,6 +184,7 @@ def _compile(
     units: Sequence[Unit],
     link_flags: Sequence[str],
     output: str,
+    limits: Limits,
 ) -> Path:
     for name, data in sources.items():
         path = folder / name
@@ -170,50 +193,61 @@ def _compile(
     objects = []
     for index, unit in enumerate(units):
         objects.append(f"{index}.o")
-        call_compiler(compiler, [*unit.flags, "-I.", "-c", unit.name, "-o", objects[-1]], folder)
-    call_compiler(compiler, [*objects, *link_flags, "-o", output], folder)
+        call_compiler(compiler, [*unit.flags, "-I.", "-c", unit.name, "-o", objects[-1]], folder, limits)
+    call_compiler(compiler, [*objects, *link_flags, "-o", output], folder, limits)
     return folder / output
 
 
-def call_compiler(
-    compiler: Compiler, arguments: Sequence[str], folder: Path, seconds: float | None = None
-) -> None:
-    """Run the compiler in ``folder`` within limits of time, memory and file size.
+def call_compiler(compiler: Compiler, arguments: Sequence[str], folder: Path, limits: Limits = OWN_LIMITS) -> None:
+    """Run the compiler in ``folder`` within limits.
 
     Args:
         compiler: which one.
         arguments: what follows its name.
         folder: where it runs and keeps its temporary files.
-        seconds: wall time that it may take; :data:`COMPILE_SECONDS` if None.
+        limits: what it may take.
 
     Raises:
-        CompileError: it failed; the message holds the first errors.
+        CompileError: it failed or met a limit; the message holds the first errors.
     """
     environment = {**os.environ, "LC_ALL": "C", "TMPDIR": str(folder)}
-    limit = COMPILE_SECONDS if seconds is None else seconds
-    try:
-        done = subprocess.run(
+    with tempfile.TemporaryFile(dir=folder) as told:
+        process = subprocess.Popen(
             [*compiler.command, *arguments],
             cwd=folder,
             env=environment,
             stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=limit,
-            preexec_fn=lambda: _limit_compiler(math.ceil(limit) * (os.cpu_count() or 1)),
-            check=False,
+            stdout=told,
+            stderr=told,
+            preexec_fn=lambda: _limit_compiler(limits),
+            process_group=0,
         )
-    except subprocess.TimeoutExpired:
-        raise CompileError(f"the compiler did not finish within {limit:g} s") from None
-    if done.returncode != 0:
-        # places of this machine mean nothing to whoever wrote the source
-        lines = done.stderr.decode(errors="replace").replace(f"{folder}/", "").strip().splitlines()
-        errors = [line for line in lines if any(sign in line for sign in _ERROR_SIGNS)] or lines
-        raise CompileError("\n".join(errors[:5]) or f"the compiler ended with code {done.returncode}")
+        try:
+            code = process.wait(limits.wall_seconds)
+        except subprocess.TimeoutExpired:
+            raise CompileError(f"the compiler did not finish within {limits.wall_seconds:g} s") from None
+        finally:
+            if process.returncode is None:
+                os.killpg(process.pid, signal.SIGKILL)  # the driver and what it started
+                process.wait()
+        told.seek(0)
+        said = told.read(_SAID_BYTES).decode(errors="replace")
+    if code == 0:
+        return
+    if code == -signal.SIGXCPU or "CPU time limit exceeded" in said:
+        raise CompileError(f"the compiler did not finish within {limits.cpu_seconds:g} s of CPU time")
+    if code == -signal.SIGXFSZ or "File size limit exceeded" in said or "File too large" in said:
+        raise CompileError(f"the compiler wrote more than {limits.file >> 20} MiB")
+    # places of this machine mean nothing to whoever wrote the source
+    lines = said.replace(f"{folder}/", "").strip().splitlines()
+    errors = [line for line in lines if any(sign in line for sign in _ERROR_SIGNS)] or lines
+    raise CompileError("\n".join(errors[:5]) or f"the compiler ended with code {code}")
 
 
-def _limit_compiler(seconds: int) -> None:
-    # The driver is killed at its time limit; what it started, perhaps with a thread per core, ends by this one.
-    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
-    resource.setrlimit(resource.RLIMIT_AS, (COMPILE_BYTES, COMPILE_BYTES))
-    resource.setrlimit(resource.RLIMIT_FSIZE, (64 << 20, 64 << 20))
+def _limit_compiler(limits: Limits) -> None:
+    # One second more until it is killed: the first signal says why.
+    seconds = math.ceil(limits.cpu_seconds)
+    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 1))
+    resource.setrlimit(resource.RLIMIT_AS, (limits.memory, limits.memory))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (limits.file, limits.file))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))

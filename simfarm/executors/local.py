@@ -141,7 +141,8 @@ def _work(pipe: Connection, function: Callable[[Any], Any], driver: int) -> None
     while True:
         try:
             item = pipe.recv()
-        except EOFError:
+        except (EOFError, ConnectionResetError):
+            # The driver has closed the pipe: a reset if an answer lay unread in it.
             return
         try:
             with own_core():
@@ -152,7 +153,7 @@ def _work(pipe: Connection, function: Callable[[Any], Any], driver: int) -> None
             answer = (Termination.INTERNAL_ERROR, traceback.format_exc())
         try:
             pipe.send(answer)
-        except BrokenPipeError:
+        except (BrokenPipeError, ConnectionResetError):
             return
 
 

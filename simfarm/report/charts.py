@@ -4,7 +4,6 @@ Data come ready, a few hundred values at most; nothing is computed here. Colours
 :data:`simfarm.report.figure.INKS`, so that a page can put others in their place.
 """
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -13,12 +12,12 @@ import altair as alt
 
 from simfarm.report.figure import INKS, Spec
 
-_WIDTH = 230
-_HEIGHT = 170
+_WIDTH = 300
+_HEIGHT = 190
 _ROW = 24
-_CELL = 48
+_CELL = 46
 _LONG = 10_000
-_PADDING = {"left": 18, "right": 14, "bottom": 4}
+_PADDING = {"left": 18, "right": 14, "top": 4, "bottom": 4}
 """Room for a browser whose letters are wider than those that the layout was made with."""
 _BY_NAME = {name: colour for colour, name in INKS.items()}
 _INK, _FAINT, _LINE = _BY_NAME["ink"], _BY_NAME["faint"], _BY_NAME["line"]
@@ -111,8 +110,8 @@ def intervals(
         }
         for row in rows
     ]
-    scale = alt.Scale(type="log") if log else alt.Scale(zero=False)
-    y = alt.Y("row:N", sort=order, title=None)
+    scale = alt.Scale(type="log") if log else alt.Scale(zero=False, padding=6)
+    y = alt.Y("row:N", sort=order, title=None, axis=alt.Axis(labelOverlap=False))
     x = alt.X("value:Q", title=axis, scale=scale, axis=_axis([row.value for row in rows], log))
     base = _chart(values)
     layers: list[alt.Chart] = []
@@ -166,7 +165,7 @@ def lines(
         {"line": point.line, "x": point.x, "y": point.y, "low": point.low, "high": point.high} for point in points
     ]
     at = sorted({point.x for point in points})
-    axis = alt.Axis(values=at, format="d", grid=False) if ticks else alt.Axis(format="~s", grid=False, tickCount=5)
+    axis = alt.Axis(values=at, format="d", grid=False) if ticks else _short(grid=False)
     x = alt.X("x:Q", title=axes[0], axis=axis, scale=alt.Scale(type="log" if log[0] else "linear", nice=not ticks))
     if domain is not None:
         y_scale = alt.Scale(domain=list(domain), nice=False)
@@ -213,11 +212,13 @@ def histograms(bars: Sequence[Bar], axis: str) -> Spec:
     order = list(dict.fromkeys(bar.row for bar in bars))
     values = [{"row": b.row, "low": b.low, "high": b.high, "height": b.height} for b in bars if b.height > 0]
     one = len(order) == 1
+    whole = all(b.high - b.low >= 1 for b in bars)
+    steps = max(b.high for b in bars) - min(b.low for b in bars) if whole else 5
     chart = (
         _chart(values)
         .mark_bar(color=_MAIN, binSpacing=0.5)
         .encode(
-            x=alt.X("low:Q", bin="binned", title=axis, axis=alt.Axis(format="~s", grid=False, tickCount=4)),
+            x=alt.X("low:Q", bin="binned", title=axis, axis=_short(grid=False, most=steps)),
             x2="high:Q",
             y=alt.Y("height:Q", title="%", axis=alt.Axis(tickCount=4 if one else 2)),
         )
@@ -238,7 +239,7 @@ def bars(rows: Sequence[tuple[str, float]], axis: str, top: float | None = None)
         top: where the axis ends, if not at the largest value.
     """
     if top is None:
-        x = alt.X("value:Q", title=axis, axis=alt.Axis(format="~s", tickCount=5))
+        x = alt.X("value:Q", title=axis, axis=_short())
     else:
         ticks = [top * part / 4 for part in range(5)]
         x = alt.X("value:Q", title=axis, axis=alt.Axis(values=ticks), scale=alt.Scale(domain=[0, top]))
@@ -257,6 +258,7 @@ def bars(rows: Sequence[tuple[str, float]], axis: str, top: float | None = None)
 def stacked(parts: Mapping[str, Mapping[str, float]], axis: str) -> Spec:
     """Bars of parts, one row each; as many kinds of parts as :data:`SERIES`."""
     kinds = list(dict.fromkeys(kind for row in parts.values() for kind in row))
+    longest = max(sum(row.values()) for row in parts.values())
     values = [
         {"row": row, "kind": kind, "count": count}
         for row, kinds_ in parts.items()
@@ -267,9 +269,11 @@ def stacked(parts: Mapping[str, Mapping[str, float]], axis: str) -> Spec:
         .mark_bar(height={"band": 0.7})
         .encode(
             y=alt.Y("row:N", sort=list(parts), title=None),
-            x=alt.X("count:Q", title=axis, axis=alt.Axis(format="~s", tickCount=5)),
+            x=alt.X("count:Q", title=axis, axis=_short(most=longest)),
             color=alt.Color(
-                "kind:N", scale=alt.Scale(domain=kinds, range=list(SERIES[: len(kinds)])), legend=_legend(kinds)
+                "kind:N",
+                scale=alt.Scale(domain=kinds, range=list(SERIES[: len(kinds)])),
+                legend=_legend(kinds, least=1),
             ),
         )
         .properties(width=_WIDTH, height=alt.Step(_ROW))
@@ -305,7 +309,7 @@ def matrix(cells: Sequence[Cell], columns: Sequence[str], title: str, middle: fl
         "column:N",
         sort=list(columns),
         title=title or None,
-        axis=alt.Axis(orient="top", labelAngle=angle, labelOverlap=False),
+        axis=alt.Axis(orient="top", labelAngle=angle, labelOverlap=False, titlePadding=16),
     )
     base = _chart(values)
     boxes = base.mark_rect(stroke=_LINE).encode(
@@ -315,9 +319,9 @@ def matrix(cells: Sequence[Cell], columns: Sequence[str], title: str, middle: fl
         opacity=alt.Opacity("depth:Q", scale=alt.Scale(domain=[0, 1], range=[0, 1]), legend=None),
         description="text:N",
     )
-    size = max(_CELL, 7.5 * max((len(cell.text) for cell in cells), default=0) + 6)
-    texts = base.mark_text(color=_INK, fontSize=12, aria=False).encode(x=x, y=y, text="text:N")
-    return _finished(alt.layer(boxes, texts).properties(width=alt.Step(size), height=alt.Step(24)), top=18)
+    size = max(_CELL, 7 * max((len(cell.text) for cell in cells), default=0) + 6)
+    texts = base.mark_text(color=_INK, fontSize=11, aria=False).encode(x=x, y=y, text="text:N")
+    return _finished(alt.layer(boxes, texts).properties(width=alt.Step(size), height=alt.Step(30)))
 
 
 def _chart(values: list[dict[str, Any]]) -> alt.Chart:
@@ -325,30 +329,33 @@ def _chart(values: list[dict[str, Any]]) -> alt.Chart:
 
 
 def _axis(values: Sequence[float], log: bool) -> alt.Axis:
-    """Few ticks with short labels: thousands as 150k; powers of ten on a logarithmic axis."""
-    if log:
-        low, high = math.floor(math.log10(min(values))), math.ceil(math.log10(max(values)))
-        return alt.Axis(
-            values=[10.0**power for power in range(low - 1, high + 2)],
-            format="~g",
-            labelOverlap="greedy",
-            labelSeparation=4,
-        )
-    if max(map(abs, values), default=0) >= _LONG:
-        return alt.Axis(tickCount=5, format="~s", labelOverlap="greedy")
-    return alt.Axis(tickCount=5)
+    """Few ticks; thousands as 150k."""
+    long = max(map(abs, values), default=0) >= _LONG
+    if log:  # its own formats leave out what lies between the powers of ten
+        return alt.Axis(tickCount=5, format="~s" if long else "~g")
+    return _short() if long else alt.Axis(tickCount=5)
 
 
-def _legend(names: Sequence[str]) -> alt.Legend | None:
-    if len(names) < 2:
+def _short(*, grid: bool = True, most: float = 5) -> alt.Axis:
+    """Few ticks with thousands as 150k: each in its own unit, so that 0 is 0 and not 0M.
+
+    Args:
+        grid: whether they are drawn through.
+        most: steps at most; as many as there are whole numbers, where nothing lies between them.
+    """
+    return alt.Axis(labelExpr="format(datum.value, '~s')", grid=grid, tickCount=max(1, min(5, int(most))))
+
+
+def _legend(names: Sequence[str], least: int = 2) -> alt.Legend | None:
+    if len(names) < least:
         return None
     longest = max(map(len, names))
-    columns = max(1, min(3, 30 // (longest + 4)))
+    columns = max(1, min(3, 38 // (longest + 4)))
     orient: Literal["top"] = "top"
     return alt.Legend(title=None, orient=orient, columns=columns, labelLimit=_WIDTH, columnPadding=26)
 
 
-def _finished(chart: alt.LayerChart | alt.Chart | alt.FacetChart, top: int = 4) -> Spec:
+def _finished(chart: alt.LayerChart | alt.Chart | alt.FacetChart) -> Spec:
     axis = alt.AxisConfig(
         labelColor=_INK,
         titleColor=_FAINT,
@@ -359,11 +366,11 @@ def _finished(chart: alt.LayerChart | alt.Chart | alt.FacetChart, top: int = 4) 
         tickColor=_FAINT,
         labelFontSize=12,
         titleFontSize=12,
-        labelLimit=110,
+        labelLimit=140,
+        labelOverlap="greedy",
+        labelSeparation=8,
     )
-    done = chart.configure(
-        font="Arial, Helvetica, sans-serif", background="white", padding={**_PADDING, "top": top}, axis=axis
-    )
+    done = chart.configure(font="Arial, Helvetica, sans-serif", background="white", padding=_PADDING, axis=axis)
     done = done.configure_legend(
         labelColor=_INK, labelFontSize=12, symbolOpacity=1, symbolType="circle", symbolStrokeWidth=0
     )

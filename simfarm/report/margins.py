@@ -93,7 +93,7 @@ def seats(shares: SignificanceReport) -> Section:
                     rules=(100 / len(seats),),
                 ),
                 numbers(
-                    ("seat", "games", f"{shares.unit} made", "share %"),
+                    ("seat", "games", shares.unit, "share %"),
                     [(str(s.seat), number(s.games), number(s.points), number(s.share, 3)) for s in seats],
                 ),
             )

@@ -116,7 +116,7 @@ def _found(run: Run, histogram: Histogram) -> Sequence[Distribution]:
 
 def _quantiles(found: Sequence[Distribution], unit: str) -> Table:
     return numbers(
-        ("bot", "rows", "smallest", "10 %", f"median, {unit}", "90 %", "largest"),
+        ("bot", "rows", "smallest", "10\u00a0%", f"median, {unit}", "90\u00a0%", "largest"),
         [(d.bot or "all", number(d.rows), *map(significant, d.quantiles)) for d in found],
     )
 

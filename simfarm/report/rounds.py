@@ -37,8 +37,7 @@ def of_league(status: Status, name: str) -> Page:
         ),
         *([_rounds(status)] if status.rounds else []),
     ]
-    for played in reversed(status.rounds[-MOST_ROUNDS:]):
-        sections.append(_round(played))
+    sections += map(_round, reversed(status.rounds[-MOST_ROUNDS:]))
     if status.rounds:
         latest = Run(status.rounds[-1].folder)
         of = f" in {status.rounds[-1].title}"
@@ -47,9 +46,10 @@ def of_league(status: Status, name: str) -> Page:
         again = repeat(latest)
         sections.append(replace(again, title=f"What was run{of}, and how to repeat it"))
     entrants = len(status.rounds[0].entrants) if status.rounds else len(status.remaining)
+    played = len(status.rounds)
     return Page(
         title=f"{name}: a league of {status.engine}",
-        summary=f"{entrants} bots, {len(status.rounds)} rounds played, seed {status.seed}.",
+        summary=f"{entrants} bots, {'1 round' if played == 1 else f'{played} rounds'} played, seed {status.seed}.",
         sections=tuple(section for section in sections if not section.empty),
     )
 

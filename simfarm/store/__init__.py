@@ -8,6 +8,7 @@
       parts/TABLE/        Parquet, one part per table and shard, named after its cell and its content
       receipts.jsonl      one line per committed shard: what makes its parts count (URI: receipts/NUMBER-*.json)
       given_up.json       shards that no worker could play, until they are played
+      sitting             token of the driver that commits, or did last: who reads it sees this very place
       lock                held by the one process that may commit, and who that is (URI: lock/*.json)
       tmp/                files that are being written (folder only)
 
@@ -21,12 +22,12 @@ Readers check each part's SHA-256 before its rows are used. A part that fails, o
 ``simfarm run`` plays it again.
 """
 
-from simfarm.store.parts import Coverage, Failure, Part, Receipt, encode, part_of
+from simfarm.store.manifest import exists, place_at
+from simfarm.store.parts import Coverage, Failure, Part, Receipt, encode, part_of, write_part
 from simfarm.store.place import Driver, Place
-from simfarm.store.run import RESULTS, Run, Writer, exists, find_run, place_at, write_part
+from simfarm.store.run import Run, Writer, is_sitting
 
 __all__ = [
-    "RESULTS",
     "Coverage",
     "Driver",
     "Failure",
@@ -37,7 +38,7 @@ __all__ = [
     "Writer",
     "encode",
     "exists",
-    "find_run",
+    "is_sitting",
     "part_of",
     "place_at",
     "write_part",

@@ -117,13 +117,13 @@ class Folder:
         Raises:
             PermissionError: it is another user's.
         """
-        lock = (self.path / "lock").stat()
+        lock, held = (self.path / "lock").stat(), False
         for handle in Path(f"/proc/{pid}/fd").iterdir():
             with contextlib.suppress(FileNotFoundError):
                 file = handle.stat()
                 if (file.st_dev, file.st_ino) == (lock.st_dev, lock.st_ino):
-                    return "OFDLCK" in Path(f"/proc/{pid}/fdinfo/{handle.name}").read_text()
-        return False
+                    held |= "OFDLCK" in Path(f"/proc/{pid}/fdinfo/{handle.name}").read_text()
+        return held
 
 
 _FLOCK = "hhqqi4x"

@@ -11,7 +11,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from simfarm.core.errors import StoreError
 from simfarm.core.model import Shard, Termination
+from simfarm.store.place import Place, reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,10 +65,28 @@ class Receipt:
             return None
         try:
             data: dict[str, Any] = json.loads(line)
-            parts = {str(name): Part(*values) for name, values in data["parts"].items()}
-            return cls(data["key"], int(data["start"]), int(data["stop"]), parts, data["seconds"], data.get("at"))
-        except (ValueError, KeyError, TypeError, AttributeError):
+            parts = {name: Part(*values) for name, values in data["parts"].items()}
+            found = cls(data["key"], data["start"], data["stop"], parts, data["seconds"], data.get("at"))
+            return found if found._is_sound() else None
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             return None
+
+    def _is_sound(self) -> bool:
+        """Whether it can have been written by simfarm: parts bear the name of their receipt's cell."""
+        return (
+            0 <= self.start < self.stop
+            and isinstance(self.start, int)
+            and isinstance(self.stop, int)
+            and isinstance(self.seconds, int | float)
+            and isinstance(self.at, int | float | None)
+            and len(self.parts) > 0
+            and all(
+                part.path.startswith(f"parts/{table}/{self.key}-{self.start}-{self.stop}-")
+                and isinstance(part.rows, int)
+                and isinstance(part.bytes, int)
+                for table, part in self.parts.items()
+            )
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,9 +121,17 @@ class Failure:
         """The inverse of :meth:`to_json`.
 
         Raises:
-            ValueError, TypeError: the data is damaged.
+            ValueError: the data is damaged.
         """
-        return [Failure(**{**entry, "reason": Termination(entry["reason"])}) for entry in json.loads(data)]
+        try:
+            found = [Failure(**{**entry, "reason": Termination(entry["reason"])}) for entry in json.loads(data)]
+        except (KeyError, TypeError, RecursionError) as error:
+            raise ValueError(f"damaged: not a list of shards ({error})") from None
+        for failure in found:
+            texts, blocks = (failure.key, failure.detail, failure.at), (failure.start, failure.stop)
+            if not all(isinstance(text, str) for text in texts) or not all(isinstance(at, int) for at in blocks):
+                raise ValueError("damaged: not a list of shards")
+        return found
 
 
 def encode(rows: pa.Table) -> bytes:
@@ -126,6 +154,32 @@ def part_of(shard: Shard, table: str, rows: int, data: bytes) -> Part:
     digest = hashlib.sha256(data).hexdigest()
     path = f"parts/{table}/{shard.key}-{shard.start}-{shard.stop}-{digest[:12]}.parquet"
     return Part(path, rows, len(data), digest)
+
+
+def write_part(place: Place, part: Part, data: bytes) -> None:
+    """Put a part in its place, whole or not at all. It does not count until its receipt is written.
+
+    Raises:
+        StoreError: the place cannot be written, or the disk is full.
+    """
+    try:
+        place.put(part.path, data)
+    except OSError as error:
+        raise StoreError(
+            f"{place}: cannot write {part.path}: {reason(error)}; committed rows are safe, "
+            "run the same command again to go on"
+        ) from error
+
+
+def part_problem(place: Place, part: Part) -> str:
+    """What is wrong with a part, in words; empty if it is there and has its receipt's checksum."""
+    try:
+        data = place.read(part.path)
+    except OSError as error:
+        return f"{part.path}: {reason(error)}"
+    if hashlib.sha256(data).hexdigest() != part.sha256:
+        return f"{part.path}: the checksum does not match its receipt"
+    return ""
 
 
 class Coverage:

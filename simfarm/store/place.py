@@ -12,6 +12,8 @@ from itertools import islice
 from pathlib import Path
 from typing import ClassVar, Protocol, TypeVar
 
+from simfarm.core.errors import StoreError
+
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
@@ -46,9 +48,12 @@ class Driver:
     def from_json(cls, data: bytes) -> "Driver | None":
         """The inverse of :meth:`to_json`; None if the data is no driver's."""
         try:
-            return cls(**json.loads(data))
-        except (ValueError, TypeError):
+            found = cls(**json.loads(data))
+            aware = datetime.fromisoformat(found.started).tzinfo is not None
+        except (ValueError, TypeError, RecursionError):
             return None
+        known = isinstance(found.host, str) and isinstance(found.log, str | None)
+        return found if known and aware and isinstance(found.pid, int) and 0 < found.pid < 2**31 else None
 
 
 class Lock(Protocol):
@@ -124,3 +129,24 @@ def in_threads(function: Callable[[Item], Result], items: Iterable[Item]) -> Ite
 def reason(error: OSError) -> str:
     """Why a file operation failed, for people."""
     return error.strerror or str(error) or type(error).__name__
+
+
+def lock(place: Place) -> Lock:
+    """The right to commit to the run at a place, until it is closed.
+
+    Raises:
+        StoreError: another process has it, or the place cannot be written.
+    """
+    try:
+        return place.lock()
+    except BlockingIOError:
+        raise StoreError(is_played(place)) from None
+    except OSError as error:
+        raise StoreError(f"{place}: cannot be written: {reason(error)}") from None
+
+
+def is_played(place: Place) -> str:
+    """What is said to a second driver of the run at a place."""
+    driver, _ = place.driver()
+    who = f" (process {driver.pid} on {driver.host} since {driver.started})" if driver is not None else ""
+    return f"{place}: another simfarm is playing this run{who}"

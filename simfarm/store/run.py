@@ -1,17 +1,14 @@
 """A run, open for reading, and the one process that may commit to it."""
 
-import hashlib
-import json
 import secrets
 import time
 from collections.abc import Callable, Container, Iterator, Mapping
-from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cached_property
 from io import BytesIO
+from itertools import groupby
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 
@@ -21,72 +18,25 @@ from simfarm.config import RunConfig
 from simfarm.core.errors import ConfigError, StoreError
 from simfarm.core.model import Matchup, Table
 from simfarm.schema import SCHEMA_VERSION, arrow_schema
-from simfarm.store.bucket import Bucket
 from simfarm.store.folder import Folder
-from simfarm.store.parts import Coverage, Failure, Part, Receipt
-from simfarm.store.place import Lock, Place, in_threads, reason
+from simfarm.store.manifest import (
+    MANIFEST_FORMAT,
+    difference,
+    exists,
+    is_free,
+    known_config,
+    place_at,
+    plain,
+    read_config,
+    read_manifest,
+    write_bots,
+    write_manifest,
+)
+from simfarm.store.parts import Coverage, Failure, Receipt, part_problem, write_part
+from simfarm.store.place import Place, in_threads, lock, reason
 
-RESULTS = Path("results")
-"""Where runs go by default, relative to the working directory."""
-MANIFEST_FORMAT = 1
-MANIFEST_KEYS = {"format", "schema", "engine_version", "identity", "config"}
-UNFINISHED = {"bots", "lock", "tmp"}
-"""What a folder holds at most when a run was killed while it was made."""
-
-
-def place_at(where: str | Path) -> Place:
-    """The place at a path, or at a URI: a text with ``://`` in it.
-
-    Raises:
-        StoreError: nothing here opens such a URI.
-    """
-    return Bucket(where) if isinstance(where, str) and "://" in where else Folder(Path(where))
-
-
-def write_part(place: Place, part: Part, data: bytes) -> None:
-    """Put a part in its place, whole or not at all. It does not count until its receipt is written.
-
-    Raises:
-        StoreError: the place cannot be written, or the disk is full.
-    """
-    try:
-        place.put(part.path, data)
-    except OSError as error:
-        raise StoreError(
-            f"{place}: cannot write {part.path}: {reason(error)}; committed rows are safe, "
-            "run the same command again to go on"
-        ) from error
-
-
-def exists(where: str | Path) -> bool:
-    """Whether a run lies at a path or a URI.
-
-    Raises:
-        StoreError: the place cannot be read.
-    """
-    place = place_at(where)
-    try:
-        place.read("manifest.json")
-    except (FileNotFoundError, NotADirectoryError):
-        return False
-    except OSError as error:
-        raise StoreError(f"{place}: cannot be read: {reason(error)}") from None
-    return True
-
-
-def find_run(where: str) -> str:
-    """The path or the URI of the run there, or of that name in ``results/``.
-
-    Raises:
-        StoreError: there is none.
-    """
-    for candidate in (where, str(RESULTS / where)) if "://" not in where else (where,):
-        if exists(candidate):
-            return candidate
-    if "://" in where:
-        raise StoreError(f"{place_at(where)}: no run here")
-    known = sorted(folder.parent.name for folder in RESULTS.glob("*/manifest.json"))
-    raise StoreError(f"{where}: no run here; runs in {RESULTS}/: {', '.join(known) or 'none'}")
+SITTING = "sitting"
+"""The file with the token of the driver that commits, or did last."""
 
 
 class Run:
@@ -103,7 +53,7 @@ class Run:
         """
         self.place = place_at(where)
         self.manifest = read_manifest(self.place)
-        self.config = _read_config(self.place, self.manifest)
+        self.config = read_config(self.place, self.manifest)
         self.engine = registry.engine(self.config.engine)
 
     @classmethod
@@ -121,29 +71,29 @@ class Run:
             StoreError: the place is another run's, is something else, or cannot be written.
         """
         place = place_at(where)
-        wanted = _plain(config)
+        wanted = plain(config)
         engine = registry.engine(config.engine)
         present = read_manifest(place) if exists(where) else None
         if present is not None:
-            known = _known_config(place, present)
+            known = known_config(place, present)
             same_config = {**known, "verdict": None} == {**wanted, "verdict": None}
             if same_config and (present["engine_version"], present["schema"]) == (engine.version, SCHEMA_VERSION):
-                _write_bots(place, config)
+                write_bots(place, config)
                 if known["verdict"] != wanted["verdict"]:  # it decides no row
-                    _write_manifest(place, {**present, "config": wanted})
+                    write_manifest(place, present, {**present, "config": wanted}, config)
                 return cls(where)
             if not update:
                 what = (
                     f"an older or newer {engine.name}: version {present['engine_version']} of its rules (installed: "
                     f"{engine.version}), {present['schema']} of the row schema ({SCHEMA_VERSION})"
                     if same_config
-                    else f"a different config: {_difference(present['config'], wanted)}"
+                    else f"a different config: {difference(present['config'], wanted)}"
                 )
                 raise StoreError(
                     f"{place} belongs to {what}; choose another "
                     "folder with --out, or play only what is missing there with --update"
                 )
-        elif not _is_free(place):
+        elif not is_free(place):
             raise StoreError(f"{place} is in the way: neither a run folder nor empty; choose another with --out")
         manifest = {
             "format": MANIFEST_FORMAT,
@@ -155,8 +105,7 @@ class Run:
             "created": datetime.now(UTC).isoformat(timespec="seconds"),
             "config": wanted,
         }
-        _write_bots(place, config)
-        _write_manifest(place, manifest)
+        write_manifest(place, present, manifest, config)
         return cls(where)
 
     @property
@@ -172,7 +121,7 @@ class Run:
 
     @property
     def identity(self) -> str:
-        """32 hex digits, drawn when the run was made: a worker that reads the same sees the same place."""
+        """32 hex digits, drawn when the run was made; a copy of its folder has the same."""
         return str(self.manifest["identity"])
 
     @cached_property
@@ -201,14 +150,29 @@ class Run:
             if not told and covered.add(receipt.key, receipt.start, receipt.stop):
                 yield receipt
 
-    def receipts(self) -> list[Receipt]:
-        """Receipts of planned cells that count, see :meth:`committed`."""
-        return list(self.committed(self._planned))
+    def receipts(self, problem: Callable[[Receipt], str] | None = None) -> list[Receipt]:
+        """Receipts that count and hold planned blocks, see :meth:`committed`; of one that reaches beyond the plan, as
+        after ``--update`` with a smaller one, only the planned blocks."""
+        found = map(self._within_plan, self.committed(self._planned, problem))
+        return [receipt for receipt in found if receipt.start < receipt.stop]
+
+    def _within_plan(self, receipt: Receipt) -> Receipt:
+        matchup = self._planned[receipt.key]
+        start, stop = max(receipt.start, matchup.start), min(receipt.stop, matchup.stop)
+        return (
+            receipt if (start, stop) == (receipt.start, receipt.stop) else replace(receipt, start=start, stop=stop)
+        )
 
     @cached_property
-    def _trusted(self) -> list[Receipt]:
+    def _trusted(self) -> list[tuple[Receipt, tuple[int, int] | None]]:
+        """Receipts in plan order, as :meth:`receipts`; with those that the plan cuts short, the blocks that count."""
         order = {key: position for position, key in enumerate(self._planned)}
-        return sorted(self.receipts(), key=lambda receipt: (order[receipt.key], receipt.start))
+        found = []
+        for whole in self.committed(self._planned):
+            receipt = self._within_plan(whole)
+            if receipt.start < receipt.stop:
+                found.append((receipt, None if receipt is whole else (receipt.start, receipt.stop)))
+        return sorted(found, key=lambda one: (order[one[0].key], one[0].start))
 
     def problem(self, receipt: Receipt) -> str:
         """What is wrong with the parts of a receipt, in words; empty if they are there and whole."""
@@ -220,7 +184,10 @@ class Run:
         found = []
         for line in self.place.lines():
             one = Receipt.from_line(line)
-            if one is None or one.key not in self._planned or covered.covers(one.key, one.start, one.stop):
+            if one is None or one.key not in self._planned:
+                continue
+            planned = self._within_plan(one)
+            if planned.start >= planned.stop or covered.covers(planned.key, planned.start, planned.stop):
                 continue
             if problem := self.problem(one):
                 found.append(problem)
@@ -258,20 +225,26 @@ class Run:
             StoreError: the rows cannot be brought here.
         """
         schema = arrow_schema(self.table(name), self.engine.name, self.engine.version)
-        wanted = [receipt.parts[name].path for receipt in self._trusted if name in receipt.parts]
+        wanted = [(receipt.parts[name].path, blocks) for receipt, blocks in self._trusted if name in receipt.parts]
         if not wanted:
-            frame = pl.from_arrow(schema.empty_table())
-            assert isinstance(frame, pl.DataFrame)
-            return frame.lazy()
+            none = pl.from_arrow(schema.empty_table())
+            assert isinstance(none, pl.DataFrame)
+            return none.lazy()
         try:
-            paths = list(in_threads(self.place.local, wanted))
+            paths = list(in_threads(self.place.local, [path for path, _ in wanted]))
         except OSError as error:
             raise StoreError(f"{self.place}: rows cannot be read: {reason(error)}") from None
-        return pl.scan_parquet(paths, glob=False)
+        frames = []
+        cuts = zip((blocks for _, blocks in wanted), paths, strict=True)
+        for blocks, group in groupby(cuts, key=lambda one: one[0]):
+            frame = pl.scan_parquet([path for _, path in group], glob=False)
+            frames.append(frame if blocks is None else frame.filter(_holds(*blocks)))
+        return pl.concat(frames)
 
     def scan(self, receipt: Receipt, name: str) -> pl.LazyFrame:
-        """The rows of one committed shard, unchecked: for a driver that has just committed it."""
-        return pl.scan_parquet(BytesIO(self.place.read(receipt.parts[name].path)))
+        """The rows of a receipt's blocks, unchecked: for a driver that has just committed it."""
+        rows = pl.scan_parquet(BytesIO(self.place.read(receipt.parts[name].path)))
+        return rows.filter(_holds(receipt.start, receipt.stop))
 
     def writer(self) -> "Writer":
         """The right to commit.
@@ -283,24 +256,47 @@ class Run:
 
 
 class Writer:
-    """The one process that may commit to a run; a context manager."""
+    """The one process that may commit to a run; a context manager.
+
+    It leaves a token in the run. Who reads that token sees this very place, in this very sitting: a copy of its
+    folder on another machine does not have it. A driver that lost its lock, or whose folder was moved, finds out.
+    """
 
     def __init__(self, run: Run) -> None:
         self.run = run
-        self._lock = lock(run.place)
+        self.sitting = secrets.token_hex(16)
+        """The token."""
+        place = run.place
+        self._lock = lock(place)
+        try:
+            if read_manifest(place) != run.manifest:
+                raise StoreError(
+                    f"{place}: another simfarm changed this run's config just now; run the same command again"
+                )
+            place.put(SITTING, self.sitting.encode())
+        except OSError as error:
+            self._lock.close()
+            raise StoreError(f"{place}: cannot be written: {reason(error)}") from None
+        except BaseException:
+            self._lock.close()
+            raise
 
-    def commit(self, receipt: Receipt) -> None:
-        """Make a shard count. Its parts must be in place.
+    def commit(self, receipt: Receipt, data: Mapping[str, bytes] | None = None) -> None:
+        """Make a shard count.
+
+        Args:
+            receipt: its receipt.
+            data: the bytes of its parts by table, those that are not in place yet.
 
         Raises:
             StoreError: the disk is full or fails, or the right to commit is lost.
         """
+        self._check()
         place = self.run.place
+        for name, content in (data or {}).items():
+            write_part(place, receipt.parts[name], content)
         try:
-            self._lock.check()
             place.append(replace(receipt, at=time.time()).to_line())
-        except BlockingIOError:
-            raise StoreError(f"{place}: another simfarm took this run over; what was committed stays") from None
         except OSError as error:
             raise StoreError(f"{place}: cannot write a receipt: {reason(error)}") from error
 
@@ -308,8 +304,9 @@ class Writer:
         """Keep in the run that a shard could not be played, for people; it is tried again like all that is missing.
 
         Raises:
-            StoreError: the disk is full or fails.
+            StoreError: the disk is full or fails, or the right to commit is lost.
         """
+        self._check()
         place = self.run.place
         others = [other for other in read_failures(place) if other.cell != failure.cell]
         try:
@@ -317,112 +314,31 @@ class Writer:
         except OSError as error:
             raise StoreError(f"{place}: cannot write given_up.json: {reason(error)}") from error
 
+    def _check(self) -> None:
+        """Make sure that the right still stands, and that the run is still where it was.
+
+        Raises:
+            StoreError: it does not.
+        """
+        place = self.run.place
+        try:
+            self._lock.check()
+            if not is_sitting(place, self.sitting):
+                raise BlockingIOError
+        except BlockingIOError:
+            raise StoreError(f"{place}: another simfarm took this run over; what was committed stays") from None
+        except (FileNotFoundError, NotADirectoryError):
+            raise StoreError(
+                f"{place}: the run was moved or removed while it was played; what was committed stays in it"
+            ) from None
+        except OSError as error:
+            raise StoreError(f"{place}: cannot be read: {reason(error)}") from error
+
     def __enter__(self) -> "Writer":
         return self
 
     def __exit__(self, *exception: object) -> None:
         self._lock.close()
-
-
-def lock(place: Place) -> Lock:
-    """The right to commit to the run at a place, until it is closed.
-
-    Raises:
-        StoreError: another process has it, or the place cannot be written.
-    """
-    try:
-        return place.lock()
-    except BlockingIOError:
-        raise StoreError(is_played(place)) from None
-    except OSError as error:
-        raise StoreError(f"{place}: cannot be written: {reason(error)}") from None
-
-
-def is_played(place: Place) -> str:
-    """What is said to a second driver of the run at a place."""
-    driver, _ = place.driver()
-    who = f" (process {driver.pid} on {driver.host} since {driver.started})" if driver is not None else ""
-    return f"{place}: another simfarm is playing this run{who}"
-
-
-def part_problem(place: Place, part: Part) -> str:
-    """What is wrong with a part, in words; empty if it is there and has its receipt's checksum."""
-    try:
-        data = place.read(part.path)
-    except OSError as error:
-        return f"{part.path}: {reason(error)}"
-    if hashlib.sha256(data).hexdigest() != part.sha256:
-        return f"{part.path}: the checksum does not match its receipt"
-    return ""
-
-
-def bot_problem(place: Place, sha: str) -> str:
-    """What is wrong with a bot's file in a run, in words; empty if nothing is."""
-    try:
-        data = place.read(f"bots/{sha}")
-    except OSError as error:
-        return f"bots/{sha}: cannot be read: {reason(error)}"
-    return "" if hashlib.sha256(data).hexdigest() == sha else f"bots/{sha}: damaged: its content has another hash"
-
-
-def read_manifest(place: Place) -> dict[str, Any]:
-    """The manifest of the run at a place.
-
-    Raises:
-        StoreError: there is no run, or it is not readable by this version.
-    """
-    try:
-        manifest: dict[str, Any] = json.loads(place.read("manifest.json"))
-    except FileNotFoundError:
-        raise StoreError(f"{place}: no run here (no manifest.json)") from None
-    except OSError as error:
-        raise StoreError(f"{place}/manifest.json: cannot be read: {reason(error)}") from None
-    except ValueError as error:
-        raise StoreError(f"{place}/manifest.json: cannot be read: {error}") from None
-    if not isinstance(manifest, dict) or not manifest.keys() >= MANIFEST_KEYS:
-        raise StoreError(f"{place}/manifest.json: damaged: not a run's manifest")
-    if manifest["format"] != MANIFEST_FORMAT:
-        raise StoreError(
-            f"{place}: its manifest has format {manifest['format']!r}, this simfarm reads {MANIFEST_FORMAT}"
-        )
-    layout = manifest.get("layout", Folder.layout)
-    if layout != place.layout:
-        hint = f"file://{place.address}" if isinstance(place, Folder) else "a plain path"
-        raise StoreError(f"{place}: this run was made as {layout}, not as {place.layout}; open it by {hint}")
-    if manifest["schema"] not in range(1, SCHEMA_VERSION + 1):
-        raise StoreError(
-            f"{place}: its rows have schema {manifest['schema']!r}, this simfarm reads 1 to {SCHEMA_VERSION}; "
-            "a newer simfarm made it"
-        )
-    return manifest
-
-
-def _write_manifest(place: Place, manifest: Mapping[str, Any]) -> None:
-    with closing(lock(place)):  # a run that is being played keeps its config
-        try:
-            place.put("manifest.json", json.dumps(manifest, indent=1).encode() + b"\n")
-        except OSError as error:
-            raise StoreError(f"{place}: cannot be written: {reason(error)}") from None
-
-
-def _write_bots(place: Place, config: RunConfig) -> None:
-    files = {file.sha256: file.data for bot in config.bots for file in bot.files}
-    try:
-        for sha, data in files.items():
-            if bot_problem(place, sha):
-                place.put(f"bots/{sha}", data)
-    except OSError as error:
-        raise StoreError(f"{place}: cannot be written: {reason(error)}") from None
-
-
-def _is_free(place: Place) -> bool:
-    """Whether a run may be made at a place: it is empty, or has what a run left that was killed while it was made."""
-    try:
-        return {name.partition("/")[0] for name in place.sizes()} <= UNFINISHED
-    except NotADirectoryError:
-        return False
-    except OSError as error:
-        raise StoreError(f"{place}: cannot be read: {reason(error)}") from None
 
 
 def read_failures(place: Place) -> list[Failure]:
@@ -435,42 +351,18 @@ def read_failures(place: Place) -> list[Failure]:
         return Failure.from_json(place.read("given_up.json"))
     except FileNotFoundError:
         return []
-    except (OSError, ValueError, TypeError) as error:
+    except (OSError, ValueError) as error:
         raise StoreError(f"{place}/given_up.json: cannot be read: {error}") from None
 
 
-def _known_config(place: Place, manifest: Mapping[str, Any]) -> Any:
-    """The config of a manifest, read and written again: options that are newer than it have their defaults."""
-    config = manifest["config"]
-    known = RunConfig.from_json({**config, "bots": []}, {}, f"{place}/manifest.json")
-    return {**_plain(known), "bots": config["bots"]}
+def is_sitting(place: Place, token: str) -> bool:
+    """Whether a place is the one that the driver with a token commits to.
+
+    Raises:
+        OSError: it cannot be read, or no driver ever sat there.
+    """
+    return place.read(SITTING) == token.encode()
 
 
-def _read_config(place: Place, manifest: Mapping[str, Any]) -> RunConfig:
-    contents = {}
-    for bot in manifest["config"]["bots"]:
-        for _, sha, _ in bot["files"]:
-            if problem := bot_problem(place, sha):
-                raise StoreError(f"{place}/{problem}; simfarm run with the run's config writes it again")
-            contents[sha] = place.read(f"bots/{sha}")
-    return RunConfig.from_json(manifest["config"], contents, f"{place}/manifest.json")
-
-
-def _plain(config: RunConfig) -> Any:
-    return json.loads(json.dumps(config.to_json()))
-
-
-def _difference(present: Any, wanted: Any, key: str = "") -> str:
-    """The first difference of two JSON values, in words."""
-    if isinstance(present, dict) and isinstance(wanted, dict):
-        for name in {**present, **wanted}:
-            if present.get(name) != wanted.get(name):
-                return _difference(present.get(name), wanted.get(name), f"{key}.{name}" if key else name)
-    if key == "bots":
-        before = {bot["name"]: bot for bot in present}
-        after = {bot["name"]: bot for bot in wanted}
-        changes = [f"without {name}" for name in before if name not in after]
-        changes += [f"with {name} added" for name in after if name not in before]
-        changes += [f"{name} changed" for name in after if name in before and before[name] != after[name]]
-        return f"bots: {', '.join(changes) or 'in another order'}"
-    return f"{key} is {json.dumps(present)} there and {json.dumps(wanted)} here"
+def _holds(start: int, stop: int) -> pl.Expr:
+    return pl.col("block").is_between(start, stop, closed="left")

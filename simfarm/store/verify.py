@@ -17,9 +17,10 @@ import pyarrow.parquet as pq
 
 from simfarm.core.errors import StoreError
 from simfarm.schema import SCHEMA_VERSION
-from simfarm.store.parts import Coverage, Part, Receipt
-from simfarm.store.place import Place, in_threads, reason
-from simfarm.store.run import bot_problem, lock, part_problem, place_at, read_failures, read_manifest
+from simfarm.store.manifest import bot_problem, place_at, read_manifest
+from simfarm.store.parts import Coverage, Part, Receipt, part_problem
+from simfarm.store.place import Place, in_threads, lock, reason
+from simfarm.store.run import read_failures
 
 
 class Kind(StrEnum):
@@ -153,8 +154,6 @@ def _look(place: Place, bots: Sequence[dict[str, list[list[str]]]], engine: str,
 
 def _problems(place: Place, receipt: Receipt, engine: str) -> Iterator[tuple[str, str]]:
     """What is wrong with a receipt's parts: file and problem."""
-    if not receipt.start < receipt.stop:
-        yield "receipts", f"blocks {receipt.start} to {receipt.stop} of matchup {receipt.key} are none"
     for table, part in receipt.parts.items():
         # the rows are opened only where the checksum holds: a damaged file is not given to a parser
         damage = part_problem(place, part).partition(": ")[2]

@@ -28,6 +28,11 @@ const struct unit ring[] = {EACH(UNIT, RING)};
 static const char *const names[SEATS] = {EACH(NAME, RING)};
 
 enum { SEGMENT = 2400, ENDS = FORBIDDEN + 1 };
+#ifdef UNO_TRACE
+enum { TRACED = 1 };
+#else
+enum { TRACED = 0 };
+#endif
 enum { TURN_LIMIT_MS = 1000, MAX_TURNS = 10000 };
 
 static struct {
@@ -39,9 +44,10 @@ static struct {
 /* All 24 orders of four bots, the first in alphabetical order of their places; `seats` gets 4 digits for each. */
 static void list_seatings(char *seats)
 {
-    for (int a = 0; a < 4; a++)
-        for (int b = 0; b < 4; b++)
-            for (int c = 0; c < 4; c++) {
+    int a, b, c;
+    for (a = 0; a < 4; a++)
+        for (b = 0; b < 4; b++)
+            for (c = 0; c < 4; c++) {
                 int d = 6 - a - b - c;
                 if (a == b || a == c || b == c)
                     continue;
@@ -52,26 +58,28 @@ static void list_seatings(char *seats)
 /* The referee with the arguments that the arena gives it (referee.c); its output goes to standard output. */
 static int run_referee(uint64_t seed, uint64_t start, uint64_t stop)
 {
+    int place, bot;
     static char seats[4 * 24 + 1], numbers[8][24];
     uint64_t values[] = {seed, start / SEGMENT * SEGMENT, start, stop, SEGMENT, 0, TURN_LIMIT_MS, MAX_TURNS};
     static char *arguments[11 + SEATS] = {"uno"};
     list_seatings(seats);
-    for (int place = 0; place < 8; place++) {
+    for (place = 0; place < 8; place++) {
         sprintf(numbers[place], "%" PRIu64, values[place]);
         arguments[1 + place] = numbers[place];
     }
     arguments[9] = "0123";
     arguments[10] = seats;
-    for (int bot = 0; bot < SEATS; bot++)
+    for (bot = 0; bot < SEATS; bot++)
         arguments[11 + bot] = (char *)names[bot];
     return referee_main(11 + SEATS, arguments);
 }
 
 static void count_game(const struct record *record, const char *seats)
 {
+    int seat;
     uint64_t game = sum.games++;
     sum.turns += record->turns;
-    for (int seat = 0; seat < SEATS; seat++) {
+    for (seat = 0; seat < SEATS; seat++) {
         int bot = seats[SEATS * record->seating + seat] - '0';
         if (record->penalties[seat] > 0 && sum.penalties[bot] == 0)
             sum.first_penalty[bot] = game;
@@ -93,25 +101,27 @@ static void count_game(const struct record *record, const char *seats)
 /* The spread of a weighted sum of the bots' shares: games are independent, and in each one bot scores. */
 static double sigma(const double *weights, double value, double total)
 {
+    int bot;
     double squares = 0;
-    for (int bot = 0; bot < SEATS; bot++)
+    for (bot = 0; bot < SEATS; bot++)
         squares += (weights[bot] - value) * (weights[bot] - value) * (double)sum.squares[bot];
     return sum.games < 2 ? 0 : 100 * sqrt((double)sum.games / (double)(sum.games - 1) * squares) / total;
 }
 
 static void print_summary(uint64_t seed, double seconds)
 {
+    int bot;
     static const char *const ends[ENDS] = {[FORFEITED] = "games forfeited after a fault", [TIMEOUT] = "timeout",
                                            [EXITED] = "exited", [CRASHED] = "crashed", [FORBIDDEN] = "forbidden"};
     double total = 0;
-    for (int bot = 0; bot < SEATS; bot++)
+    for (bot = 0; bot < SEATS; bot++)
         total += (double)sum.points[bot];
     printf("%" PRIu64 " games, seed %" PRIu64 ", %.1f turns a game, %.0f games/s\n", sum.games, seed,
            (double)sum.turns / (double)sum.games, (double)sum.games / seconds);
     printf("margin: a bot's share of all points less that of %s, in percentage points\n\n", names[0]);
     printf("%-24s %12s %10s %9s %9s %10s %9s %8s %9s\n", "bot", "points", "wins", "share %", "error pp", "margin pp",
            "sigma pp", "z", "penalties");
-    for (int bot = 0; bot < SEATS; bot++) {
+    for (bot = 0; bot < SEATS; bot++) {
         double own[SEATS] = {0}, over[SEATS] = {0};
         double share = total > 0 ? (double)sum.points[bot] / total : 0;
         double margin = total > 0 ? ((double)sum.points[bot] - (double)sum.points[0]) / total : 0;
@@ -129,12 +139,13 @@ static void print_summary(uint64_t seed, double seconds)
     }
     if (sum.unfinished > 0)
         printf("\n%" PRIu64 " games had no winner\n", sum.unfinished);
-    for (int bot = 0; bot < SEATS; bot++) {
+    for (bot = 0; bot < SEATS; bot++) {
+        int end;
         if (sum.penalties[bot] > 0)
             printf("\n%s is ineligible: its first penalty is in game %" PRIu64 "\n", names[bot], sum.first_penalty[bot]);
         if (sum.first_fault[bot] > 0)
             printf("\n%s is ineligible: its first fault is in game %" PRIu64 "\n", names[bot], sum.first_fault[bot] - 1);
-        for (int end = 0; end < ENDS; end++)
+        for (end = 0; end < ENDS; end++)
             if (ends[end] && sum.faults[bot][end] > 0)
                 printf("    %s: %" PRIu64 "\n", ends[end], sum.faults[bot][end]);
     }
@@ -169,9 +180,10 @@ static int play_games(uint64_t games, uint64_t seed)
     size_t held = 0;
     ssize_t got;
     while ((got = read(ends[0], (char *)list + held, sizeof list - held)) > 0) {
+        size_t place;
         held += (size_t)got;
         size_t whole = held / sizeof *list;
-        for (size_t place = 0; place < whole; place++)
+        for (place = 0; place < whole; place++)
             count_game(&list[place], seats);
         held -= whole * sizeof *list;
         memmove(list, &list[whole], held);
@@ -192,27 +204,21 @@ static int read_number(const char *text, uint64_t least, uint64_t most, uint64_t
 int main(int count, char **arguments)
 {
     const uint64_t blocks = UINT64_C(1) << 32;
-    uint64_t first = 1000000, seed = 1;
-#ifdef UNO_TRACE
-    first = 0;
-    if (count > 3 || (count > 1 && !read_number(arguments[1], 0, blocks - 1, &first)) ||
+    uint64_t number = TRACED ? 0 : 1000000, seed = 1, least = TRACED ? 0 : 1;
+    if (count > 3 || (count > 1 && !read_number(arguments[1], least, blocks - 1 + least, &number)) ||
         (count > 2 && !read_number(arguments[2], 0, INT64_MAX, &seed))) {
-        fputs("usage: uno-log [GAME [SEED]]: the number of a game from 0 on, and a seed below 2^63\n", stderr);
+        fputs(TRACED ? "usage: uno-log [GAME [SEED]]: the number of a game from 0 on, and a seed below 2^63\n"
+                     : "usage: uno [GAMES [SEED]]: 1 to 2^32 games, and a seed below 2^63\n",
+              stderr);
         return 2;
     }
-    return run_referee(seed, first, first + 1);
-#else
-    if (count > 3 || (count > 1 && !read_number(arguments[1], 1, blocks, &first)) ||
-        (count > 2 && !read_number(arguments[2], 0, INT64_MAX, &seed))) {
-        fputs("usage: uno [GAMES [SEED]]: 1 to 2^32 games, and a seed below 2^63\n", stderr);
-        return 2;
-    }
+    if (TRACED)
+        return run_referee(seed, number, number + 1);
     double started = now_seconds();
-    if (!play_games(first, seed)) {
+    if (!play_games(number, seed)) {
         fputs("uno: the games were not played to their end\n", stderr);
         return 2;
     }
     print_summary(seed, now_seconds() - started);
     return 0;
-#endif
 }

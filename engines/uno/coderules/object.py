@@ -22,9 +22,8 @@ from engines.uno.coderules.rules import LIBRARY, refusal
 from engines.uno.coderules.text import FILE, HEADER, compile_violations
 from engines.uno.program import BOT_FLAGS
 from simfarm.core.model import Violation
-from simfarm.core.native import CompileError, Compiler, call_compiler, find_compiler
+from simfarm.core.native import BOT_LIMITS, CompileError, Compiler, call_compiler, find_compiler
 
-COMPILE_SECONDS = 20
 _ALONE = ("-U_FORTIFY_SOURCE", "-fno-stack-protector", "-fno-jump-tables", "-g0")
 _THUNK = "__x86_indirect_thunk_"
 _HELPERS = re.compile(
@@ -56,12 +55,12 @@ def object_violations(text: str, alias: str) -> list[Violation]:
         compiler = find_compiler()
         flags = [*BOT_FLAGS, *_ALONE, *_proof_flags(compiler), "-fstack-usage", "-I."]
         try:
-            call_compiler(compiler, [*flags, "-S", FILE, "-o", "bot.s"], folder, COMPILE_SECONDS)
+            call_compiler(compiler, [*flags, "-S", FILE, "-o", "bot.s"], folder, BOT_LIMITS)
             if found := list(_assembly((folder / "bot.s").read_text("latin-1"))):
                 return found
             usage = folder / "bot.su"
             unbounded = list(_unbounded(usage.read_text("latin-1"))) if usage.exists() else []
-            call_compiler(compiler, ["-g0", "-c", "bot.s", "-o", "bot.o"], folder, COMPILE_SECONDS)
+            call_compiler(compiler, ["-g0", "-c", "bot.s", "-o", "bot.o"], folder, BOT_LIMITS)
         except CompileError as error:
             return compile_violations(error)
         with (folder / "bot.o").open("rb") as file:

@@ -14,11 +14,10 @@ from pathlib import Path
 from engines.uno.coderules.tokens import Token, tokens
 from engines.uno.program import BOT_FLAGS
 from simfarm.core.model import Violation
-from simfarm.core.native import CompileError, call_compiler, find_compiler
+from simfarm.core.native import BOT_LIMITS, CompileError, call_compiler, find_compiler
 
 SOURCE_BYTES = 256 << 10
 EXPANDED_BYTES = 2 << 20
-EXPAND_SECONDS = 20
 FILE = "bot.c"
 """What a source is called while it is checked, whatever its own name."""
 
@@ -167,7 +166,7 @@ def expanded(text: str) -> tuple[list[Token], frozenset[str], list[Violation]]:
         (folder / FILE).write_bytes(text.encode("latin-1"))
         arguments = [*BOT_FLAGS, "-include", "begin.h", "-I.", "-E", FILE, "-o", "bot.i"]
         try:
-            call_compiler(find_compiler(), arguments, folder, EXPAND_SECONDS)
+            call_compiler(find_compiler(), arguments, folder, BOT_LIMITS)
             output = folder / "bot.i"
             size = output.stat().st_size
             whole = output.read_text("latin-1") if size <= 2 * EXPANDED_BYTES else ""

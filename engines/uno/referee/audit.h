@@ -8,9 +8,10 @@
 
 static void trace_turn(void)
 {
+    int place;
     const GameState *state = own(now.seat);
     trace_print("%3d  seat %d %s [", now.turn, now.seat, now.players[now.seat]->name);
-    for (int place = 0; place < state->yourNumberOfCards; place++)
+    for (place = 0; place < state->yourNumberOfCards; place++)
         trace_card(place ? ", " : "", state->yourCards[place]);
     trace_card("] on ", now.top);
     if (now.top.type >= WILD)
@@ -21,14 +22,15 @@ static void trace_turn(void)
 /* All else that the seat on turn is shown. */
 static void trace_state(void)
 {
+    int seat, place;
     const GameState *state = own(now.seat);
     trace_print("    it was shown: direction %s", state->directionOfPlay == RIGHT ? "right" : "left");
-    for (int seat = 0; seat < SEATS; seat++) {
+    for (seat = 0; seat < SEATS; seat++) {
         int called = state->allPlayersColoursCalled[seat];
         trace_print("; seat %d has %d cards, called %s, scored %d", seat, state->allPlayersCardsLeft[seat],
                     called == NONE ? "nothing" : colour_name(called), state->allPlayersScores[seat]);
     }
-    for (int place = 0; place < state->numberOfDiscards; place++)
+    for (place = 0; place < state->numberOfDiscards; place++)
         trace_card(place ? ", " : "; discards: ", state->discardPile[place]);
     trace_print("\n");
 }
@@ -36,9 +38,10 @@ static void trace_state(void)
 /* The cards that a seat has just drawn are the last ones of its hand. */
 static void trace_draw(int seat, int count)
 {
+    int place;
     const GameState *state = own(seat);
     trace_print("    %s draws%s", now.players[seat]->name, count ? "" : " nothing: no card is left");
-    for (int place = state->yourNumberOfCards - count; place < state->yourNumberOfCards; place++)
+    for (place = state->yourNumberOfCards - count; place < state->yourNumberOfCards; place++)
         trace_card(" ", state->yourCards[place]);
     trace_print("\n");
 }
@@ -58,9 +61,10 @@ static void hold(int holds, const char *what)
 
 static void check_slots(const Card *cards, int used, int *count, int *points)
 {
+    int place;
     static const Card empty;
     hold(used >= 0 && used <= MAX_CARDS, "a number of cards");
-    for (int place = 0; place < MAX_CARDS; place++) {
+    for (place = 0; place < MAX_CARDS; place++) {
         if (place >= used) {
             hold(memcmp(&cards[place], &empty, sizeof empty) == 0, "a slot without a card is zero");
             continue;
@@ -75,19 +79,21 @@ static void check_slots(const Card *cards, int used, int *count, int *points)
 /* All 108 cards are somewhere, and what the seats are shown agrees with it and among itself. */
 static void check_table(void)
 {
+    int place, seat, kind;
     int count[KINDS] = {0}, points = 0;
-    for (int place = 0; place < MAX_CARDS; place++)
+    for (place = 0; place < MAX_CARDS; place++)
         count[full_deck[place]]--;
-    for (int place = 0; place < now.left; place++) {
+    for (place = 0; place < now.left; place++) {
         count[now.deck[place]]++;
         points += kinds[now.deck[place]].card.value;
     }
     check_slots(own(0)->discardPile, own(0)->numberOfDiscards, count, &points);
-    for (int seat = 0; seat < SEATS; seat++) {
+    for (seat = 0; seat < SEATS; seat++) {
+        int other;
         const GameState *state = shown(seat);
         struct holding hand = {0, 0};
         check_slots(state->yourCards, state->yourNumberOfCards, count, &points);
-        for (int place = 0; place < state->yourNumberOfCards; place++) {
+        for (place = 0; place < state->yourNumberOfCards; place++) {
             const struct kind *kind = &kinds[kind_of_card(&state->yourCards[place])];
             hand.colours += kind->one.colours;
             hand.symbols += kind->one.symbols;
@@ -95,7 +101,7 @@ static void check_table(void)
         hold(memcmp(&hand, &now.hands[seat], sizeof hand) == 0, "what the hand holds");
         hold(state->yourPosition == seat && state->numberOfPlayers == SEATS, "position");
         hold(state->directionOfPlay == (now.step == 1 ? RIGHT : LEFT), "direction");
-        for (int other = 0; other < SEATS; other++) {
+        for (other = 0; other < SEATS; other++) {
             hold(state->allPlayersScores[other] == now.players[other]->score, "scores");
             hold(state->allPlayersCardsLeft[other] == shown(other)->yourNumberOfCards, "card counts");
         }
@@ -109,7 +115,7 @@ static void check_table(void)
         hold(now.colour == (top->type < WILD ? top->colour : state->lastColourCalled), "colour asked for");
         hold(now.colour != NONE && now.colour_shift == colour_shift(now.colour), "place of the colour");
     }
-    for (int kind = 0; kind < KINDS; kind++)
+    for (kind = 0; kind < KINDS; kind++)
         hold(count[kind] == 0, "every card is there once");
     hold(points == 1240, "the cards are worth 1240 points");
 }

@@ -43,8 +43,10 @@ static inline int kind_of_card(const Card *card)
 
 static void make_cards(void)
 {
+    int number;
     int used = 0;
-    for (int number = 0; number < KINDS; number++) {
+    for (number = 0; number < KINDS; number++) {
+        int copies;
         struct kind *kind = &kinds[number];
         int wild = number >= KIND_WILD, symbol = wild ? SYMBOLS + number - KIND_WILD : number % SYMBOLS;
         int colour = wild ? NONE : RED * (1 + number / SYMBOLS);
@@ -56,7 +58,7 @@ static void make_cards(void)
         kind->symbol_shift = 4 * symbol;
         kind->one.colours = UINT64_C(1) << kind->colour_shift;
         kind->one.symbols = UINT64_C(1) << kind->symbol_shift;
-        for (int copies = wild ? 4 : symbol == 0 ? 1 : 2; copies > 0; copies--)
+        for (copies = wild ? 4 : symbol == 0 ? 1 : 2; copies > 0; copies--)
             full_deck[used++] = (uint8_t)number;
     }
 }

@@ -77,13 +77,14 @@ static inline void draw_into_hand(int seat, int place)
 /* All discards but the top one become the deck; returns the number of cards it then has. */
 static __attribute__((noinline)) int reshuffle(void)
 {
+    int place, seat;
     int below = own(0)->numberOfDiscards - 1;
-    for (int place = 0; place < below; place++)
+    for (place = 0; place < below; place++)
         now.deck[place] = (uint8_t)kind_of_card(&own(0)->discardPile[place]);
     now.left = below;
     if (below == 0)
         return 0;
-    for (int seat = 0; seat < SEATS; seat++) {
+    for (seat = 0; seat < SEATS; seat++) {
         GameState *state = own(seat);
         state->discardPile[0] = state->discardPile[below];
         memset(&state->discardPile[1], 0, (size_t)below * sizeof(Card));
@@ -117,6 +118,7 @@ static inline void set_top(const struct kind *kind, int colour, int shift)
 /* Deals; the first card's effect is not applied, wilds that are turned up before it stay in the pile. */
 static void deal(uint64_t seed)
 {
+    int seat;
     now.game++;
     now.seed = seed;
     now.stream = seed;
@@ -131,12 +133,13 @@ static void deal(uint64_t seed)
     now.left = MAX_CARDS;
     clear_views();
     memset(now.hands, 0, sizeof now.hands);
-    for (int seat = 0; seat < SEATS; seat++) {
-        for (int place = 0; place < HAND; place++)
+    for (seat = 0; seat < SEATS; seat++) {
+        int place, other;
+        for (place = 0; place < HAND; place++)
             draw_into_hand(seat, place);
         show_count(seat, HAND);
         own(seat)->directionOfPlay = now.step == 1 ? RIGHT : LEFT;
-        for (int other = 0; other < SEATS; other++)
+        for (other = 0; other < SEATS; other++)
             own(other)->allPlayersScores[seat] = now.players[seat]->score;
     }
     const struct kind *first;
@@ -199,8 +202,9 @@ static __attribute__((noinline)) void penalise(int seat, int answer, const char 
 
 static __attribute__((noinline)) void score_win(int winner)
 {
-    for (int seat = 0; seat < SEATS; seat++)
-        for (int place = 0; place < own(seat)->yourNumberOfCards; place++)
+    int seat, place;
+    for (seat = 0; seat < SEATS; seat++)
+        for (place = 0; place < own(seat)->yourNumberOfCards; place++)
             now.points += own(seat)->yourCards[place].value;
     TRACE("%s wins with %d points\n", now.players[winner]->name, now.points);
     (void)winner;
@@ -229,8 +233,9 @@ static ALWAYS_INLINE int play_card(int seat, int index, const struct kind *kind,
         return 1;
     }
     if (type == REVERSE) {
+        int other;
         now.step = SEATS - now.step;
-        for (int other = 0; other < SEATS; other++)
+        for (other = 0; other < SEATS; other++)
             own(other)->directionOfPlay = now.step == 1 ? RIGHT : LEFT;
         TRACE("    direction is now %s\n", now.step == 1 ? "right" : "left");
         return 0;
@@ -247,6 +252,7 @@ static ALWAYS_INLINE int play_card(int seat, int index, const struct kind *kind,
 /* What an answer with a colour leads to. */
 static __attribute__((noinline)) int resolve_coloured(int seat, int answer)
 {
+    int other;
     const GameState *state = own(seat);
     int colour = answer / RED * RED, index = answer - colour;
     if (index >= state->yourNumberOfCards || state->yourCards[index].type < WILD) {
@@ -258,7 +264,7 @@ static __attribute__((noinline)) int resolve_coloured(int seat, int answer)
     TRACE("plays");
     TRACE_CARD(" ", kind->card);
     TRACE(" and calls %s\n", colour_name(colour));
-    for (int other = 0; other < SEATS; other++) {
+    for (other = 0; other < SEATS; other++) {
         own(other)->lastColourCalled = colour;
         own(other)->allPlayersColoursCalled[seat] = colour;
     }

@@ -74,13 +74,14 @@ static void on_tick(int number)
 /* Signals on a stack of their own, and the timer; returns 0 if the machine refuses. */
 static int make_guard(void)
 {
+    size_t index;
     static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS};
     struct sigaction fault = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK};
     struct sigaction tick = {.sa_handler = on_tick, .sa_flags = SA_RESTART | SA_NODEFER | SA_ONSTACK};
     stack_t stack = {.ss_sp = signal_stack, .ss_size = sizeof signal_stack};
     struct rlimit no_core = {0, 0};
     int good = sigaltstack(&stack, NULL) == 0 && setrlimit(RLIMIT_CORE, &no_core) == 0;
-    for (size_t index = 0; index < sizeof faults / sizeof *faults; index++)
+    for (index = 0; index < sizeof faults / sizeof *faults; index++)
         good = good && sigaction(faults[index], &fault, NULL) == 0;
     tick_ms = turn_limit_ms < 200 ? (turn_limit_ms + 3) / 4 : 50;
     struct timeval every = {.tv_usec = 1000 * tick_ms};

@@ -19,8 +19,9 @@ void *memset(void *to, int byte, size_t size)
 
 int memcmp(const void *one, const void *other, size_t size)
 {
+    size_t place;
     const unsigned char *a = one, *b = other;
-    for (size_t place = 0; place < size; place++)
+    for (place = 0; place < size; place++)
         if (a[place] != b[place])
             return a[place] < b[place] ? -1 : 1;
     return 0;

@@ -55,19 +55,21 @@ static int bot_at(int seat)
 
 static void start_game(void)
 {
+    int seat;
     int segment_starts = job.shared ? job.seating == 0 : job.block % job.segment == 0;
     if (segment_starts) {
+        int bot;
         job.disqualified = 0;
-        for (int bot = 0; bot < SEATS; bot++)
+        for (bot = 0; bot < SEATS; bot++)
             job.bots[bot].score = 0;
     }
-    for (int seat = 0; seat < SEATS; seat++)
+    for (seat = 0; seat < SEATS; seat++)
         now.players[seat] = &job.bots[bot_at(seat)];
 #ifdef UNO_TRACE
     if (job.block >= job.start) {
         trace.on = 1;
         TRACE("block %llu, seating %d:", (unsigned long long)job.block, job.seating);
-        for (int seat = 0; seat < SEATS; seat++)
+        for (seat = 0; seat < SEATS; seat++)
             TRACE(" seat %d %s%s", seat, now.players[seat]->name, seat < SEATS - 1 ? "," : "\n");
     }
 #endif
@@ -86,6 +88,7 @@ static void finish_game(int termination)
         job.fault = (int)(now.players[now.seat] - job.bots);
     }
     if (job.block >= job.start) {
+        int seat;
         struct record *record = &records.list[records.count++];
         *record = (struct record){
             .seating = (uint8_t)job.seating,
@@ -98,7 +101,7 @@ static void finish_game(int termination)
             .first_seat = (uint8_t)now.first_seat,
             .right = (uint8_t)now.first_right,
         };
-        for (int seat = 0; seat < SEATS; seat++) {
+        for (seat = 0; seat < SEATS; seat++) {
             record->penalties[seat] = (uint16_t)now.penalties[seat];
             if (termination >= FORFEITED && bot_at(seat) == job.fault)
                 record->fault = (uint8_t)seat;
@@ -156,7 +159,9 @@ static _Noreturn void play_locked(pid_t waiting)
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || nowhere < 0 || getppid() != waiting || dup2(nowhere, 1) != 1 ||
         dup2(nowhere, 2) != 2 || !make_guard())
         fail("cannot start");
-#ifndef UNO_OPEN
+#ifdef UNO_OPEN
+    (void)lock_down;
+#else
     if (!lock_down())
         fail("this machine cannot lock a program in (it takes seccomp filters and /proc)");
 #endif
@@ -202,9 +207,10 @@ static int make_bots(void)
 {
     int good = make_stack();
 #ifdef UNO_WASM
+    int bot, seat;
     good = good && make_linear_area(SEATS * SEATS);
-    for (int bot = 0; bot < SEATS; bot++)
-        for (int seat = 0; seat < SEATS; seat++)
+    for (bot = 0; bot < SEATS; bot++)
+        for (seat = 0; seat < SEATS; seat++)
             good = good && make_instance(&job.bots[bot].at[seat], unit_of(bot), seat);
 #endif
     return good;
@@ -212,6 +218,7 @@ static int make_bots(void)
 
 int main(int count, char **arguments)
 {
+    int bot;
     if (count < 11)
         fail("arguments are missing");
     job.seed = seeds_start(strtoull(arguments[1], NULL, 10));
@@ -223,7 +230,7 @@ int main(int count, char **arguments)
     turn_limit_ms = atoi(arguments[7]);
     max_turns = atoi(arguments[8]);
     job.units = arguments[9];
-    for (int bot = 0; bot < SEATS; bot++) {
+    for (bot = 0; bot < SEATS; bot++) {
         job.bots[bot].play = unit_of(bot)->play;
         job.bots[bot].name = count > 11 + bot ? arguments[11 + bot] : "";
     }

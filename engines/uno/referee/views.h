@@ -58,6 +58,7 @@ static int map_page(int seat, void *state, int protection)
 /* Maps everything; returns 0 if the machine refuses. */
 static int make_views(void)
 {
+    int seat;
     page_size = (size_t)sysconf(_SC_PAGESIZE);
     view_file = memfd_create("uno", MFD_CLOEXEC);
     int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
@@ -67,7 +68,7 @@ static int make_views(void)
     area += -(uintptr_t)area & (MAPPING_DISTANCE - 1);
     copy_page = area;
     states = area + STATE_PLACE;
-    for (int seat = 0; seat < SEATS; seat++)
+    for (seat = 0; seat < SEATS; seat++)
         if (!map_page(seat, own(seat), PROT_READ | PROT_WRITE) || !map_page(seat, shown(seat), PROT_READ))
             return 0;
     return mprotect(copy_page, page_size, PROT_READ | PROT_WRITE) == 0;
@@ -90,7 +91,9 @@ static GameState *make_copy(int seat, char *page)
 
 static void clear_views(void)
 {
-    for (int seat = 0; seat < SEATS; seat++) {
+    int seat;
+    for (seat = 0; seat < SEATS; seat++) {
+        int other;
         GameState *state = own(seat);
         memset(state->yourCards, 0, (size_t)state->yourNumberOfCards * sizeof(Card));
         memset(state->discardPile, 0, (size_t)state->numberOfDiscards * sizeof(Card));
@@ -99,7 +102,7 @@ static void clear_views(void)
         state->yourPosition = seat;
         state->yourNumberOfCards = 0;
         state->numberOfDiscards = 0;
-        for (int other = 0; other < SEATS; other++)
+        for (other = 0; other < SEATS; other++)
             state->allPlayersColoursCalled[other] = NONE;
     }
 }
@@ -117,17 +120,19 @@ static inline void put_card(Card *slot, piece card)
 
 static inline void show_count(int seat, int count)
 {
+    int other;
     own(seat)->yourNumberOfCards = count;
 #pragma GCC unroll 4
-    for (int other = 0; other < SEATS; other++)
+    for (other = 0; other < SEATS; other++)
         own(other)->allPlayersCardsLeft[seat] = count;
 }
 
 static inline void show_discard(piece card)
 {
+    int seat;
     int count = own(0)->numberOfDiscards;
 #pragma GCC unroll 4
-    for (int seat = 0; seat < SEATS; seat++) {
+    for (seat = 0; seat < SEATS; seat++) {
         put_card(&own(seat)->discardPile[count], card);
         own(seat)->numberOfDiscards = count + 1;
     }
@@ -140,7 +145,8 @@ static inline void take_card(Card *hand, int index, int count)
      * one behind the last card clears the vacated one. Only near the array's end would this reach out of it. */
     Card *end = hand + count;
     if (count < MAX_CARDS - 12) {
-        for (Card *to = hand + index; to < end; to += 8) {
+        Card *to;
+        for (to = hand + index; to < end; to += 8) {
             const piece *from = (const piece *)(to + 1);
             piece a = from[0], b = from[1], c = from[2], d = from[3], e = from[4], f = from[5];
             piece *at = (piece *)to;

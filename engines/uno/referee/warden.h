@@ -54,12 +54,13 @@ static int watch(pid_t player, int *deaf)
  * player raises came from outside and is no bot's fault. */
 static int blame(int status, int deaf)
 {
+    size_t index;
     static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS};
     if (now.turn < 1 || now.turn > max_turns || (unsigned int)now.seat >= SEATS || !WIFSIGNALED(status))
         return COMPLETED;
     if (deaf)
         return TIMEOUT;
-    for (size_t index = 0; index < sizeof faults / sizeof *faults; index++)
+    for (index = 0; index < sizeof faults / sizeof *faults; index++)
         if (WTERMSIG(status) == faults[index])
             return faults[index] == SIGSYS ? FORBIDDEN : CRASHED;
     return COMPLETED;
