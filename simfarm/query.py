@@ -25,6 +25,10 @@ MATCHUPS = {
 """Columns of the table ``matchups`` and what they mean."""
 
 
+_POINT = re.compile(r"""('(?:[^']|'')*'|"[^"]*"|--.*)|(?<![\w.])(\d+\.\d*|\.\d+)(?![\w.])""")
+"""Texts, quoted names and comments; or a number with a point, which polars takes for a decimal of few digits."""
+
+
 def matchups(run: Run) -> pl.DataFrame:
     """One row per matchup, see :data:`MATCHUPS`; texts, so that every format can show them."""
     rows = [
@@ -110,24 +114,26 @@ def contents(run: Run) -> pl.DataFrame:
 def sql(run: Run, statement: str) -> pl.DataFrame:
     """The answer to one SQL statement (polars' dialect) over a run's tables.
 
-    Integers are 64 bits wide here, so that sums and differences do not wrap. Names are dictionary-coded, which is
-    what makes grouping millions of rows quick; a statement that needs them as text (``like``, a join with
-    ``matchups``) is answered over text. A ``count(*)`` without a name of its own is called ``count``.
+    Integers are 64 bits wide here, so that sums and differences do not wrap, and a number with a point is a float, so
+    that quotients keep their digits. Names are dictionary-coded, which is what makes grouping millions of rows quick;
+    a statement that needs them as text (``like``, a join with ``matchups``) is answered over text. A ``count(*)``
+    without a name of its own is called ``count``.
 
     Raises:
         ConfigError: the statement is not understood, changes something, or names what is not there.
     """
     if not re.match(r"\s*(select|with|from|explain|show)\b", statement, re.IGNORECASE):
         raise ConfigError("query: rows are read only: the statement must begin with select or with")
+    floats = _POINT.sub(lambda match: match[1] or f"{match[2]}e0", statement)
     narrow = [pl.UInt8, pl.UInt16, pl.UInt32, pl.Int8, pl.Int16, pl.Int32]
     frames = {name: frame.with_columns(cs.by_dtype(narrow).cast(pl.Int64)) for name, frame in tables(run).items()}
     texts = {name: frame.with_columns(cs.categorical().cast(pl.String)) for name, frame in frames.items()}
     columns = {name: frame.collect_schema().names() for name, frame in frames.items()}
     try:
         try:
-            answer = pl.SQLContext(frames).execute(statement).collect(engine="streaming")
+            answer = pl.SQLContext(frames).execute(floats).collect(engine="streaming")
         except (pl.exceptions.SchemaError, pl.exceptions.InvalidOperationError):
-            answer = pl.SQLContext(texts).execute(statement).collect(engine="streaming")
+            answer = pl.SQLContext(texts).execute(floats).collect(engine="streaming")
     except (pl.exceptions.PolarsError, ValueError) as error:
         reason = str(error).splitlines()[0]
         known = "" if "valid columns" in reason else f"; {_known(statement, columns)}"

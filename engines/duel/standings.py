@@ -80,7 +80,7 @@ def _standings(names: Sequence[str], games: pl.LazyFrame) -> pl.DataFrame:
             }
         )
     frame = pl.DataFrame(lines, schema_overrides=_NUMBERS)
-    return frame.sort("won", "sets won", descending=True, maintain_order=True)
+    return frame if frame.is_empty() else frame.sort("won", "sets won", descending=True, maintain_order=True)
 
 
 _NUMBERS = dict.fromkeys(("coins a set", "rating", "error", "set rating", "set error"), pl.Float64)

@@ -7,10 +7,9 @@ import typer
 from rich.console import Console
 
 from simfarm import doctor as probes
-from simfarm.cli.options import Format, FormatOption
+from simfarm.cli.options import RESULTS, Format, FormatOption
 from simfarm.core.probe import Finding, Status
 from simfarm.report.render import Column, Report, Table
-from simfarm.store import RESULTS
 
 
 def doctor(

@@ -12,6 +12,7 @@ from simfarm import registry
 from simfarm import run as runs
 from simfarm.cli.bots import entry_of, read_source
 from simfarm.cli.options import (
+    RESULTS,
     ExecutorName,
     ExecutorOption,
     Format,
@@ -30,7 +31,7 @@ from simfarm.executors import Executor
 from simfarm.judge import RingResult
 from simfarm.leaderboard import Division, Leaderboard
 from simfarm.report.render import Column, Report, Table, number
-from simfarm.store import RESULTS, Run
+from simfarm.store import Run
 
 FolderOption = Annotated[
     Path | None, typer.Option("--folder", help="The leaderboard's folder; default: results/leaderboard-ENGINE.")

@@ -6,9 +6,13 @@ from typing import Annotated
 
 import typer
 
+from simfarm.core.errors import StoreError
 from simfarm.executors import Executor
 from simfarm.executors.local import LocalExecutor
-from simfarm.store import RESULTS, Run, find_run
+from simfarm.store import Run, exists, place_at
+
+RESULTS = Path("results")
+"""Where runs go by default, relative to the working directory."""
 
 
 class Format(StrEnum):
@@ -68,6 +72,21 @@ def open_run(where: str) -> Run:
         StoreError: there is none.
     """
     return Run(find_run(where))
+
+
+def find_run(where: str) -> str:
+    """The path or the URI of a run, likewise.
+
+    Raises:
+        StoreError: there is none.
+    """
+    for candidate in (where, str(RESULTS / where)) if "://" not in where else (where,):
+        if exists(candidate):
+            return candidate
+    if "://" in where:
+        raise StoreError(f"{place_at(where)}: no run here")
+    known = sorted(folder.parent.name for folder in RESULTS.glob("*/manifest.json"))
+    raise StoreError(f"{where}: no run here; runs in {RESULTS}/: {', '.join(known) or 'none'}")
 
 
 def make_executor(name: ExecutorName, address: str | None, workers: int | None) -> Executor:

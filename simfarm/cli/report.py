@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from simfarm.cli.options import Format, FormatOption, RunPath, open_run
+from simfarm.cli.options import RESULTS, Format, FormatOption, RunPath, open_run
 from simfarm.league import League
 from simfarm.report.elimination import elimination as elimination_report
 from simfarm.report.figure import ChartFormat, write_charts
@@ -16,7 +16,7 @@ from simfarm.report.page import Page
 from simfarm.report.ratings import ratings as ratings_report
 from simfarm.report.render import Report
 from simfarm.report.significance import significance as significance_report
-from simfarm.store import RESULTS, Run
+from simfarm.store import Run
 
 app = typer.Typer(help="Verdicts and tables over a run's rows.", no_args_is_help=True)
 

@@ -14,6 +14,7 @@ from simfarm import background, registry
 from simfarm import plan as plans
 from simfarm import run as runs
 from simfarm.cli.options import (
+    RESULTS,
     ConfigPath,
     ExecutorName,
     ExecutorOption,
@@ -31,7 +32,7 @@ from simfarm.config import load_config
 from simfarm.core.errors import ConfigError, ExecutorError
 from simfarm.executors.local import LocalExecutor
 from simfarm.stats.tally import faults_by_bot
-from simfarm.store import RESULTS, Coverage, Run, exists, place_at
+from simfarm.store import Coverage, Run, exists, place_at
 from simfarm.store.folder import Folder
 from simfarm.until import UntilDecided
 

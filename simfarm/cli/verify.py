@@ -6,8 +6,7 @@ from typing import Annotated
 
 import typer
 
-from simfarm.cli.options import PlainFormat, RunPath
-from simfarm.store import find_run
+from simfarm.cli.options import PlainFormat, RunPath, find_run
 from simfarm.store import verify as verifying
 from simfarm.store.manifest import place_at
 

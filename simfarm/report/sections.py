@@ -5,6 +5,7 @@ Every figure comes from the analyses that the other reports are made of; here th
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from simfarm.report import elimination, significance
@@ -14,11 +15,12 @@ from simfarm.report.looks import over_games
 from simfarm.report.margins import margins, seats
 from simfarm.report.page import MOST_TABLE, Page, Section
 from simfarm.report.quantities import curves, distributions, terminations, times
+from simfarm.report.ratings import ratings
 from simfarm.report.render import Report, capital, number, significant
 from simfarm.report.repeat import repeat
-from simfarm.report.significance import SignificanceReport
+from simfarm.report.significance import BotResult, SignificanceReport
 from simfarm.report.standing import balances, board_title, pairings, scores
-from simfarm.stats.sequential import assess_run
+from simfarm.stats.sequential import Sequential, assess_run
 from simfarm.store import Run
 
 
@@ -33,6 +35,7 @@ def of_run(run: Run) -> Page:
     shares = significance.analyse_run(run) if together else None
     sums = elimination.analyse(run) if together and engine.default_report == "elimination" else None
     board = leaderboard(run) if engine.default_report == "leaderboard" else None
+    rated = ratings(run) if together and board is not None else None
     tables = {
         table.name: run.lazy(table.name)
         for table in engine.tables
@@ -41,9 +44,11 @@ def of_run(run: Run) -> Page:
     kind = "elimination" if sums is not None else "leaderboard" if board is not None else "significance"
     sections = [
         verdict(shares, sums, board),
-        _over_games(run, kind),
+        _over_games(
+            run, shares.sequential if shares is not None and kind == "significance" else assess_run(run, kind)
+        ),
         *([balances(sums)] if sums is not None else []),
-        *([scores(board)] if board is not None else []),
+        *([scores(board, rated)] if board is not None else []),
         *([margins(shares, kind == "significance")] if shares is not None else []),
         pairings(run),
         *([seats(shares)] if shares is not None else []),
@@ -55,39 +60,40 @@ def of_run(run: Run) -> Page:
     ]
     reports = [significance.render(shares)] if shares is not None and sums is None else []
     reports += [elimination.render(sums)] if sums is not None else []
-    reports += [board] if board is not None else []
+    reports += [report for report in (board, rated) if report is not None]
     sections.insert(-1, _in_full(reports))
     games = sum((matchup.stop - matchup.start) * matchup.games for matchup in matchups.values())
     done = sum((r.stop - r.start) * matchups[r.key].games for r in run.receipts())
     amount = number(done) if done == games else f"{number(done)} of {number(games)}"
     pairs = "1 matchup" if len(matchups) == 1 else f"{len(matchups):,} matchups"
     return Page(
-        title=f"{run.path.resolve().name}: {engine.name}",
+        title=f"{Path(run.place.address).name}: {engine.name}",
         summary=f"{amount} games of {len(run.config.bots)} bots in {pairs}.",
         sections=tuple(section for section in sections if not section.empty),
     )
 
 
-def _over_games(run: Run, kind: str) -> Section:
-    figures = tuple(over_games(run, assess_run(run, kind)))
+def _over_games(run: Run, seen: Sequential) -> Section:
+    figures = tuple(over_games(run, seen))
     silent = () if figures else ("Too few blocks for a band that holds at every look.",)
     return Section("over-games", "The verdict over games", silent, figures=figures)
 
 
 def verdict(shares: SignificanceReport | None, sums: EliminationReport | None, board: Report | None) -> Section:
+    """The verdict in words, by the report that the game is usually read by."""
     if sums is not None:
         return Section("verdict", "Verdict", (sums.verdict(), sums.rule(), *sums.notes()))
     if board is not None:
-        return Section("verdict", "Verdict", board.paragraphs, points=tuple(_board_points(board.data)))
+        points = tuple(_board_points(board.data)) or ("No games yet.",)
+        return Section("verdict", "Verdict", board.paragraphs, points)
     assert shares is not None
-    points = tuple(
-        f"{bot.name}: {bot.verdict}{'' if bot.eligible else ', ineligible'}. {capital(bot.sentence)}."
-        for bot in shares.bots
-        if bot.name != shares.reference
-    )
-    against = f"Each bot's share of the {shares.unit} is compared with that of {shares.reference}."
-    rule = shares.rule.text(shares.blocks, shares.comparisons)
-    return Section("verdict", "Verdict", (against, rule, *shares.notes()), points)
+    points = tuple(_verdict_of(bot, shares.reference) for bot in shares.bots if bot.name != shares.reference)
+    return Section("verdict", "Verdict", significance.render(shares).paragraphs, points)
+
+
+def _verdict_of(bot: BotResult, reference: str) -> str:
+    ineligible = "" if bot.eligible else ", ineligible"
+    return f"{bot.name} against {reference}: {bot.verdict}{ineligible}. {capital(bot.sentence)}."
 
 
 def _board_points(data: Mapping[str, Any]) -> Iterator[str]:
@@ -106,7 +112,7 @@ def _board_points(data: Mapping[str, Any]) -> Iterator[str]:
                 z = paired["difference"] / paired["error"]
                 sure = f"{significant(paired['error'])} standard error, {abs(z):.1f} sigma"
             else:
-                sure = "no error can be told"
+                sure = "in every block alike" if paired["blocks"] > 1 else "one block shows no error"
             side = "more" if paired["difference"] >= 0 else "less"
             yield (
                 f"{_in(place)}{bot['name']} makes {significant(abs(paired['difference']))} {unit} per block {side} "
@@ -119,11 +125,12 @@ def _in(place: str) -> str:
 
 
 def _in_full(reports: Sequence[Report]) -> Section:
-    tables = [
-        replace(table, title=f"{report.title.split(':')[0]}: {table.title}", rows=table.rows[:MOST_TABLE])
-        if len(table.rows) <= MOST_TABLE
-        else replace(table, title=f"{table.title} (the first {MOST_TABLE} rows)", rows=table.rows[:MOST_TABLE])
-        for report in reports
-        for table in report.tables
-    ]
+    tables = []
+    for report in reports:
+        name = report.title.split(":")[0]
+        for table in report.tables:
+            title = f"{name}: {table.title}" if table.title else name
+            if len(table.rows) > MOST_TABLE:
+                title += f" (the first {MOST_TABLE} of {len(table.rows):,} rows)"
+            tables.append(replace(table, title=title, rows=table.rows[:MOST_TABLE]))
     return Section("full", "The reports in full", tables=tuple(tables))
