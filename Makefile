@@ -12,7 +12,7 @@ demo: $(READY)
 	$(BIN)/simfarm report significance results/uno-demo
 
 test: $(PLUGIN)
-	$(BIN)/pytest -q
+	$(BIN)/pytest -q -n 2 --dist loadfile
 
 bench: $(READY)
 	$(BIN)/python -m tests.bench

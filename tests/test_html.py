@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from simfarm import run as runs
-from simfarm.config import build_config
+from simfarm.config import build_config, load_config
 from simfarm.core.model import BotSpec
 from simfarm.executors.local import LocalExecutor
 from simfarm.league import League
@@ -19,6 +19,7 @@ from simfarm.report.html import write_html
 from simfarm.report.page import Page, Section, numbers
 from simfarm.report.rounds import of_league
 from simfarm.report.sections import of_run
+from simfarm.schema import SCHEMA_VERSION
 from simfarm.store import Run
 from tests.browser import PROGRAM, Browser, browser
 from tests.test_cli import simfarm as command
@@ -213,6 +214,16 @@ def test_hostile_texts_everywhere(tab: Browser, tmp_path: Path) -> None:
     assert tab.value("document.querySelector('svg').textContent.includes('<script>')")
     assert tab.requests() == [(tmp_path / "report.html").as_uri()]
     assert tab.complaints() == []
+
+
+def test_the_config_on_a_page_is_the_run_again(pages: dict[str, tuple[Page, Path]], tmp_path: Path) -> None:
+    for name in GAMES:
+        page, path = pages[name]
+        (repeat,) = [section for section in page.sections if section.name == "repeat"]
+        (tmp_path / "again.toml").write_text(repeat.code[0][1])
+        run = Run(path.with_name(f"{name}-run"))
+        again = load_config(tmp_path / "again.toml")
+        assert dict(again.planned(run.engine.version, SCHEMA_VERSION)).keys() == run.matchups().keys()
 
 
 @pytest.mark.parametrize(("format", "start"), [(ChartFormat.SVG, b"<svg"), (ChartFormat.PNG, b"\x89PNG")])

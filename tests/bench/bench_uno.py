@@ -173,6 +173,11 @@ def _official_size(games: int = 20_000_000) -> Iterator[Figure]:
         query.sql(run, statement)
         query_seconds = statistics.median(seconds_of(lambda: query.sql(run, statement)) for _ in range(5))
         sigma = significance(run).data["bots"][1]["sigma_pp"]
+        page = [sys.executable, "-m", "simfarm", "report", "html", str(run.path), "--out", f"{folder}/page.html"]
+        started = time.perf_counter()
+        _, status, page_usage = os.wait4(subprocess.Popen(page, stdout=subprocess.DEVNULL).pid, 0)
+        page_seconds = time.perf_counter() - started
+        assert status == 0
     whole = f"UNO, {games:,} games of the house bots on {cores} cores"
     yield at_most(f"{whole}, rows and report included", seconds, 75, " s", 0)
     part = games / seconds / ((bare + bare_after) / 2)
@@ -181,6 +186,10 @@ def _official_size(games: int = 20_000_000) -> Iterator[Figure]:
     yield at_most("UNO, rows on disk", size / games, 8, " bytes a game")
     yield at_most(f"UNO, query that groups {games:,} rows, checksums verified before", query_seconds, 1, " s")
     yield at_most(f"UNO, significance report over {games:,} rows", report_seconds, 10, " s", 1)
+    yield at_most(
+        f"UNO, page of all reports over {games:,} rows, start of the command included", page_seconds, 10, " s", 1
+    )
+    yield at_most("UNO, peak memory of that", page_usage.ru_maxrss / 1024, 2000, " MB", 0)
     assert sigma is not None
     yield at_most("UNO, sigma of a margin at that size", sigma, 0.018, " pp", 4)
 
