@@ -45,6 +45,24 @@ FIGURES = {
 }
 """The charts that rows of the games above have something for; a page may have more."""
 
+LETTERS = """(() => {
+    const sizes = {}, cut = [];
+    for (const chart of document.querySelectorAll('.chart')) {
+        const svg = chart.querySelector('svg'), room = chart.getBoundingClientRect();
+        for (const text of svg.querySelectorAll('text')) {
+            const box = text.getBoundingClientRect();
+            if (!box.width) continue;
+            const size = parseFloat(getComputedStyle(text).fontSize) * svg.clientWidth / svg.viewBox.baseVal.width;
+            sizes[chart.parentElement.id] = Math.min(size, sizes[chart.parentElement.id] ?? size);
+            const scrolls = chart.scrollWidth > chart.clientWidth + 1;
+            if (box.top < room.top - 1 || (!scrolls && (box.left < room.left - 1 || box.right > room.right + 1)))
+                cut.push(text.textContent);
+        }
+    }
+    return [sizes, cut];
+})()"""
+"""The smallest letters of each chart in pixels, and labels that stick out of the room that their chart has."""
+
 
 @pytest.fixture(scope="module")
 def tab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
@@ -116,6 +134,9 @@ def test_a_page(tab: Browser, pages: dict[str, tuple[Page, Path]], name: str) ->
     tab.open(path, 390)
     assert tab.value("document.documentElement.scrollWidth") <= 390, "a phone need not scroll sideways"
     assert tab.complaints() == []
+    letters, cut = tab.value(LETTERS)
+    assert min(letters.values()) > 9, f"too small to read on a phone: {letters}"
+    assert cut == [], "labels that stick out of their chart"
 
 
 def test_marks_are_those_of_the_rows(tab: Browser, pages: dict[str, tuple[Page, Path]]) -> None:

@@ -4,6 +4,7 @@ import json
 import re
 import sys
 from collections.abc import Callable, Generator, Iterable
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import TypeVar
@@ -12,13 +13,14 @@ import pytest
 from typer.testing import CliRunner
 
 from simfarm.cli.main import app
-from simfarm.config import build_config, load_config
+from simfarm.config import Verdict, build_config, load_config
 from simfarm.core.errors import StoreError, ToolError
 from simfarm.core.model import BotSpec
 from simfarm.league import League
 from simfarm.report.html import html, write_html
 from simfarm.report.league import Status
-from simfarm.report.page import Page, Section
+from simfarm.report.page import MOST_TABLE, Page, Section
+from simfarm.report.ratings import ratings
 from simfarm.report.render import Column, Table
 from simfarm.report.repeat import config_text
 from simfarm.report.rounds import of_league
@@ -151,7 +153,10 @@ def test_a_run_that_has_barely_begun(coin: Coin, tmp_path: Path) -> None:
 def test_many_bots_stay_below_the_limit(coin: Coin, tmp_path: Path) -> None:
     bots = {f"bot_{number:03}_{'x' * 50}": "heads" if number % 2 else "tails" for number in range(26)}
     run = played(tmp_path / "run", coin(games=4, **bots))
-    sound(html(of_run(run)))
+    page = of_run(run)
+    sound(html(page))
+    titles = [table.title for section in page.sections for table in section.tables]
+    assert any(f"the first {MOST_TABLE} of 325 rows" in title for title in titles)
 
 
 def league(folder: Path) -> Status:
@@ -227,3 +232,40 @@ def test_errors_are_one_line(coin: Coin, tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setitem(sys.modules, "vl_convert", None)
     with pytest.raises(ToolError, match=r"vl_convert: pip install 'simfarm\[report\]'"):
         html(page)
+
+
+def part_of(page: Page, name: str) -> Section:
+    """One section of a page."""
+    return next(part for part in page.sections if part.name == name)
+
+
+@pytest.mark.parametrize("name", ["uno-demo", "duel-demo", "blackjack-quick", "poker-run-quick"])
+def test_a_run_without_rows_has_a_page(name: str, tmp_path: Path) -> None:
+    page = of_run(Run.create(tmp_path / "run", load_config(CONFIGS / f"{name}.toml")))
+    assert page.summary.startswith("0 of ")
+    assert not part_of(page, "verdict").empty
+    assert part_of(page, "repeat").code
+    assert "<h2" in html(page)
+
+
+def test_the_words_are_those_of_the_rule_that_was_chosen(coin: Coin, tmp_path: Path) -> None:
+    config = coin(games=4000)
+    fixed = part_of(of_run(played(tmp_path / "fixed", config)), "verdict")
+    config = replace(config, verdict=Verdict(method="sequential"))
+    sequential = part_of(of_run(played(tmp_path / "sequential", config)), "verdict")
+    assert any("fixed in advance" in text for text in fixed.paragraphs)
+    assert not any("fixed in advance" in text for text in sequential.paragraphs)
+    assert fixed.points[0].startswith("tails against heads: ")
+
+
+def test_ratings_are_on_the_page_where_there_are_any(tmp_path: Path) -> None:
+    odds = str(CONFIGS.parent / "engines/duel/bots/odds.js")
+    bots = [BotSpec("odds"), BotSpec("again", file=odds), BotSpec("third", file=odds)]
+    plan = {"games": 12, "block": 2, "deal": "shared"}
+    run = played(tmp_path / "run", build_config("duel", bots, seed=5, plan=plan, where="test"))
+    report, page = ratings(run), of_run(run)
+    rated = [bot["name"] for bot in report.data["bots"] if bot["low"] is not None]
+    drawn = [row[0] for figure in page.figures() if figure.name == "ratings" for row in figure.table.rows]
+    assert len(rated) == 3
+    assert drawn == rated
+    assert set(report.tables[0].rows) <= {row for table in part_of(page, "full").tables for row in table.rows}

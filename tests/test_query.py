@@ -96,6 +96,13 @@ def test_counts_have_a_name(run: Run) -> None:
     assert query.sql(run, "select count(*) n from tosses").columns == ["n"]
 
 
+def test_a_number_with_a_point_is_a_float(run: Run) -> None:
+    statement = "select 1.0 / 3 as third, 100.0 * sum(points) / 7 as part, '1.5' as \"2.5\" from tosses -- 3.5"
+    (row,) = query.sql(run, statement).to_dicts()
+    points = int(query.sql(run, "select sum(points) from tosses").item())
+    assert row == {"third": 1 / 3, "part": 100.0 * points / 7, "2.5": "1.5"}
+
+
 def test_json_has_no_nan(run: Run) -> None:
     answer = query.sql(run, "select 0.0 * ln(0.0 * points) x, ln(0.0 * points) y from tosses limit 1")
     assert str(answer.row(0)) == "(nan, -inf)"

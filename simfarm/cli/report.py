@@ -70,9 +70,14 @@ def leaderboard(
 
 
 @app.command()
-def ratings(run: RunPath, format: FormatOption = Format.TEXT) -> None:
+def ratings(
+    run: RunPath,
+    format: FormatOption = Format.TEXT,
+    charts: Charts = None,
+    chart_format: ChartFormatOption = ChartFormat.SVG,
+) -> None:
     """Bradley-Terry ratings with intervals, and how often who was ahead of whom; none where no rating is finite."""
-    show(ratings_report(open_run(run)), format)
+    _report(ratings_report, run, format, charts, chart_format)
 
 
 @app.command()

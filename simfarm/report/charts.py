@@ -12,12 +12,12 @@ import altair as alt
 
 from simfarm.report.figure import INKS, Spec
 
-_WIDTH = 300
+_WIDTH = 230
 _HEIGHT = 190
 _ROW = 24
 _CELL = 46
 _LONG = 10_000
-_PADDING = {"left": 18, "right": 14, "top": 4, "bottom": 4}
+_PADDING = {"left": 18, "right": 14, "bottom": 4}
 """Room for a browser whose letters are wider than those that the layout was made with."""
 _BY_NAME = {name: colour for colour, name in INKS.items()}
 _INK, _FAINT, _LINE = _BY_NAME["ink"], _BY_NAME["faint"], _BY_NAME["line"]
@@ -321,7 +321,7 @@ def matrix(cells: Sequence[Cell], columns: Sequence[str], title: str, middle: fl
     )
     size = max(_CELL, 7 * max((len(cell.text) for cell in cells), default=0) + 6)
     texts = base.mark_text(color=_INK, fontSize=11, aria=False).encode(x=x, y=y, text="text:N")
-    return _finished(alt.layer(boxes, texts).properties(width=alt.Step(size), height=alt.Step(30)))
+    return _finished(alt.layer(boxes, texts).properties(width=alt.Step(size), height=alt.Step(30)), top=18)
 
 
 def _chart(values: list[dict[str, Any]]) -> alt.Chart:
@@ -350,12 +350,12 @@ def _legend(names: Sequence[str], least: int = 2) -> alt.Legend | None:
     if len(names) < least:
         return None
     longest = max(map(len, names))
-    columns = max(1, min(3, 38 // (longest + 4)))
+    columns = max(1, min(3, 30 // (longest + 4)))
     orient: Literal["top"] = "top"
     return alt.Legend(title=None, orient=orient, columns=columns, labelLimit=_WIDTH, columnPadding=26)
 
 
-def _finished(chart: alt.LayerChart | alt.Chart | alt.FacetChart) -> Spec:
+def _finished(chart: alt.LayerChart | alt.Chart | alt.FacetChart, top: int = 4) -> Spec:
     axis = alt.AxisConfig(
         labelColor=_INK,
         titleColor=_FAINT,
@@ -366,11 +366,13 @@ def _finished(chart: alt.LayerChart | alt.Chart | alt.FacetChart) -> Spec:
         tickColor=_FAINT,
         labelFontSize=12,
         titleFontSize=12,
-        labelLimit=140,
+        labelLimit=110,
         labelOverlap="greedy",
         labelSeparation=8,
     )
-    done = chart.configure(font="Arial, Helvetica, sans-serif", background="white", padding=_PADDING, axis=axis)
+    done = chart.configure(
+        font="Arial, Helvetica, sans-serif", background="white", padding={**_PADDING, "top": top}, axis=axis
+    )
     done = done.configure_legend(
         labelColor=_INK, labelFontSize=12, symbolOpacity=1, symbolType="circle", symbolStrokeWidth=0
     )

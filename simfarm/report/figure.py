@@ -98,7 +98,7 @@ class Figure:
         del root.attrib["height"], root.attrib["class"]
         root.set("role", "img")
         root.set("aria-label", f"{self.title}. {self.text}")
-        root.set("style", f"max-width:{float(width) * 1.15:.0f}px;min-width:{float(width) * 0.72:.0f}px")
+        root.set("style", f"max-width:{float(width) * 1.3:.0f}px;min-width:{float(width) * 0.85:.0f}px")
         ElementTree.register_namespace("", _SVG)
         return ElementTree.tostring(root, encoding="unicode")
 

@@ -20,7 +20,7 @@ from simfarm.report.render import Report, capital, number, significant
 from simfarm.report.repeat import repeat
 from simfarm.report.significance import BotResult, SignificanceReport
 from simfarm.report.standing import balances, board_title, pairings, scores
-from simfarm.stats.sequential import assess_run
+from simfarm.stats.sequential import Sequential, assess_run
 from simfarm.store import Run
 
 
@@ -44,7 +44,9 @@ def of_run(run: Run) -> Page:
     kind = "elimination" if sums is not None else "leaderboard" if board is not None else "significance"
     sections = [
         verdict(shares, sums, board),
-        _over_games(run, kind),
+        _over_games(
+            run, shares.sequential if shares is not None and kind == "significance" else assess_run(run, kind)
+        ),
         *([balances(sums)] if sums is not None else []),
         *([scores(board, rated)] if board is not None else []),
         *([margins(shares, kind == "significance")] if shares is not None else []),
@@ -71,8 +73,8 @@ def of_run(run: Run) -> Page:
     )
 
 
-def _over_games(run: Run, kind: str) -> Section:
-    figures = tuple(over_games(run, assess_run(run, kind)))
+def _over_games(run: Run, seen: Sequential) -> Section:
+    figures = tuple(over_games(run, seen))
     silent = () if figures else ("Too few blocks for a band that holds at every look.",)
     return Section("over-games", "The verdict over games", silent, figures=figures)
 
