@@ -13,7 +13,7 @@ from simfarm import plan
 from simfarm import run as runs
 from simfarm.core.model import Shard
 from simfarm.executors import GivenUp, Item, Result
-from simfarm.store import Coverage, Receipt, Run
+from simfarm.store import Coverage, Receipt, Run, part_of
 from simfarm.worker import Delivery
 from tests.conftest import Coin
 
@@ -48,9 +48,13 @@ def test_a_billion_games_in_200_000_matchups(coin: Coin) -> None:
 
 
 class Weightless:
-    """An executor that plays nothing and delivers no parts: what is left is the driver."""
+    """An executor that plays nothing and puts empty parts in their place: what is left is the driver."""
 
     workers = 2
+
+    def __init__(self, run: Path) -> None:
+        self.run = run
+        (run / "parts" / "tosses").mkdir(parents=True, exist_ok=True)
 
     def map(
         self, function: Callable[[Item], Result], items: Iterator[Item]
@@ -58,7 +62,9 @@ class Weightless:
         """See :class:`simfarm.executors.Executor`."""
         for item in items:
             shard = cast(Shard, item)
-            receipt = Receipt(shard.key, shard.start, shard.stop, {}, shard.blocks / 1e6)
+            part = part_of(shard, "tosses", 0, b"")
+            (self.run / part.path).touch()
+            receipt = Receipt(shard.key, shard.start, shard.stop, {"tosses": part}, shard.blocks / 1e6)
             yield cast(Result, Delivery(receipt, {}, shard.blocks * shard.matchup.games))
 
 
@@ -72,8 +78,8 @@ def test_the_driver_of_many_matchups(coin: Coin, tmp_path: Path) -> None:
         if progress.receipt is None or progress.games % 5_000_000 == 0:
             seen.append(plan.memory())
 
-    last = runs.play(run, Weightless(), report)
+    last = runs.play(run, Weightless(run.path), report)
     assert last.games == 50_000 * 120 * 119 // 2
     assert len(seen) > 50
     assert max(seen) - seen[len(seen) // 10] < 5e6, "7,140 matchups at 700 bytes would be 5 MB"
-    assert runs.play(Run(run.path), Weightless(), lambda progress: None).played == 0
+    assert runs.play(Run(run.path), Weightless(run.path), lambda progress: None).played == 0
