@@ -23,7 +23,7 @@ from simfarm.core import native
 from simfarm.core.cores import free_cores
 from simfarm.core.errors import ToolError
 from simfarm.core.probe import PROBE_SECONDS, Finding, probe, said
-from simfarm.core.walls import WALLS
+from simfarm.walls import WALLS
 
 MIN_PYTHON = (3, 11)
 MIN_FILES = 1024

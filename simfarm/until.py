@@ -12,8 +12,9 @@ import numpy as np
 
 from simfarm.core.errors import ConfigError
 from simfarm.plan import Gap
+from simfarm.stats.boundary import FIRST_LOOK
 from simfarm.stats.rounds import Rounds, RoundTotals
-from simfarm.stats.sequential import FIRST_LOOK, assess_run
+from simfarm.stats.sequential import assess_run
 from simfarm.store import Receipt, Run
 
 GROWTH = 1.1

@@ -41,7 +41,7 @@ def test_all_rates_hold_for_normal_scores() -> None:
 def test_a_rule_that_errs_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     """A boundary of 2 sigma at every look is what whoever stops early without one uses."""
     monkeypatch.setattr(
-        "simfarm.stats.sequential.Boundary.reach", lambda self, n: 4.0 * np.ones_like(np.asarray(n, float))
+        "simfarm.stats.boundary.Boundary.reach", lambda self, n: 4.0 * np.ones_like(np.asarray(n, float))
     )
     wrong = [check for check in checks(normal(True), 500, 1) if not check.holds]
     assert ["sequential" in check.what for check in wrong] == [True]

@@ -12,9 +12,9 @@ from engines.duel import node
 from engines.duel.engine import DuelEngine
 from engines.poker_run.engine import PokerRunEngine
 from engines.uno.engine import UnoEngine
-from simfarm import doctor, registry
+from simfarm import doctor, registry, walls
 from simfarm.cli.main import app
-from simfarm.core import native, walls
+from simfarm.core import native
 from simfarm.core.errors import ToolError
 from simfarm.core.probe import Finding, Status, probe, said
 

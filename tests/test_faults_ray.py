@@ -227,6 +227,7 @@ def test_a_node_that_joins_gets_work(nodes: Nodes, hold: Hold, config: RunConfig
         until(lambda: len(committed(run.path)) == 1, "the first shard's commit")  # and the only node is held
         nodes.add()
         until(lambda: len(committed(run.path)) == 9, "the new node plays all but the held shard")
+        assert len(hold.workers()) == 1, "nobody else was given the held shard"
         hold.go()
 
     play(run, nodes, sabotage)
@@ -238,9 +239,10 @@ def test_a_node_that_leaves_while_there_is_no_other(
     nodes.have(1)
 
     def sabotage() -> None:
-        nodes.end(parent(hold.wait(1)), signal.SIGTERM)
+        left = parent(hold.wait(1))
+        nodes.end(left, signal.SIGTERM)
         nodes.add()
-        hold.wait(2)
+        assert parent(hold.wait(2)) != left, "the shard of the node that left begins again on the new one"
         hold.go()
 
     play(Run.create(tmp_path / "run", config), nodes, sabotage)

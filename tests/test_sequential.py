@@ -9,8 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simfarm.core.model import Bot, Matchup, Rules
+from simfarm.stats.boundary import ALIKE, FIRST_LOOK, PER_SKEWNESS, Boundary
 from simfarm.stats.rounds import ROUNDS, Rounds
-from simfarm.stats.sequential import ALIKE, FIRST_LOOK, PER_SKEWNESS, Boundary, Finding, Track
+from simfarm.stats.sequential import Finding, Track
 
 ALPHA = math.erfc(3 / math.sqrt(2))
 

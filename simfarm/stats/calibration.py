@@ -20,10 +20,10 @@ from statistics import NormalDist
 import numpy as np
 
 from simfarm.core.errors import ConfigError
+from simfarm.stats.boundary import Boundary
 from simfarm.stats.margin import Rule, Verdict
 from simfarm.stats.power import looks, need
 from simfarm.stats.rounds import FloatArray
-from simfarm.stats.sequential import Boundary
 
 ROUNDS = 100
 """Rounds of a simulated tournament."""

@@ -11,9 +11,10 @@ from statistics import NormalDist
 
 import numpy as np
 
+from simfarm.stats.boundary import Boundary
 from simfarm.stats.margin import Rule, Verdict
 from simfarm.stats.rounds import ROUNDS, FloatArray, IntArray
-from simfarm.stats.sequential import Boundary, decisions
+from simfarm.stats.sequential import decisions
 
 _AT_ONCE = 1_000_000
 
